@@ -201,8 +201,8 @@ func (s *Staged) replace() error {
 	return s.sync()
 }
 
-// keep gives the former file a second name, or makes a copy where the file
-// system has no hard links.
+// keep gives the former file a second name, or makes a copy where a hard link
+// is impossible: on some file systems, and for files of other users.
 func (s *Staged) keep() error {
 	if s.kept != "" { // left by a Commit that went no further
 		if err := s.dir.Remove(s.kept); err != nil {
@@ -215,6 +215,11 @@ func (s *Staged) keep() error {
 		s.kept = name
 		return nil
 	}
+	return s.copyAside(name)
+}
+
+// copyAside copies the former file to name.
+func (s *Staged) copyAside(name string) error {
 	from, err := s.dir.Open(s.base)
 	if err != nil {
 		return err
