@@ -1,0 +1,55 @@
+# Everything a person or a machine does with this project. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+GO ?= go
+# Works without a tag (then it is the commit) and without git (then it is empty).
+VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null)
+# Version control is asked above; asking it again fails in a clone that belongs to somebody else.
+BUILD := -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+TOOL := $(GO) tool -modfile=.ci/tools.mod
+# What `go test` gets in `make test`.
+TESTFLAGS ?= -race -timeout 20m
+
+.PHONY: help build demo test quick check bench acceptance soak install format clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+
+build: ## bin/lakecode
+	@mkdir -p bin
+	$(GO) build $(BUILD) -o bin/lakecode ./cmd/lakecode
+
+demo: build ## watch the agent mend a small project: no key, no account, no network
+	@$(GO) run ./tests/demo
+
+test: install check ## install what the tests need, then check and run every test
+	@mkdir -p tests/out
+	$(GO) test -json $(TESTFLAGS) ./... | $(GO) run ./tests/report -out tests/out/test.json
+
+quick: ## the inner loop: the short tests only, under two minutes
+	$(GO) test -race -short ./agent/... ./cmd/... ./lsp/... ./providers/... ./session/... ./tools/...
+
+check: ## format, vet (Linux and macOS), staticcheck, layers, generated files
+	@GO='$(GO)' .ci/check
+
+bench: build ## every figure against its bar; fails on a miss
+	@$(GO) run ./tests/bench
+
+acceptance: ## which scenarios of the acceptance list passed in the last `make test`
+	@$(GO) run ./tests/acceptance
+
+soak: build ## the long forms: many kill points, many races
+	LAKECODE_SOAK=1 $(GO) test -race -count=1 -timeout 50m ./...
+
+install: ## what the tests need from the system's packages
+	@.ci/install
+
+format: ## rewrite the Go files in the project's format
+	$(TOOL) gofumpt -w $$(git ls-files '*.go')
+
+clean: ## remove what was built; the caches of Go stay
+	rm -rf bin tests/out .cache
