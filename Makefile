@@ -8,8 +8,9 @@ MAKEFLAGS += --no-builtin-rules
 GO ?= go
 # Works without a tag (then it is the commit) and without git (then it is empty).
 VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null)
-# Version control is asked above; asking it again fails in a clone that belongs to somebody else.
-BUILD := -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)'
+BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+# Git refuses to answer Go in a checkout that belongs to somebody else, and that fails the build.
+export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 TOOL := $(GO) tool -modfile=.ci/tools.mod
 # What `go test` gets in `make test`.
 TESTFLAGS ?= -race -timeout 20m
