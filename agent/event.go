@@ -80,7 +80,8 @@ type (
 	// Asked: an interaction is on display.
 	Asked struct{ Interaction Interaction }
 
-	// Answered: an interaction ended; How is answered, skipped or withdrawn.
+	// Answered: an interaction ended; How is answered, skipped, withdrawn, or
+	// unavailable when nobody could be asked (there was no Asked then).
 	Answered struct{ Interaction, How string }
 
 	// TurnFinished closes a turn, before its final save.

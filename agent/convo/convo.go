@@ -238,9 +238,7 @@ func (c *Convo) resume(ctx context.Context) (agent.Receipt, error) {
 }
 
 // asker is how the tools of a turn reach the person.
-type asker struct {
-	g *gate
-}
+type asker struct{ c *Convo }
 
 // Ask implements tools.Asker.
 func (a asker) Ask(ctx context.Context, q tools.Question) (tools.Answer, error) {
@@ -251,10 +249,11 @@ func (a asker) Ask(ctx context.Context, q tools.Question) (tools.Answer, error) 
 	for i, o := range q.Options {
 		in.Options[i] = agent.Option{Label: o.Label, Description: o.Description}
 	}
-	d, err := a.g.ask(ctx, in)
+	d, err := a.c.gate.ask(ctx, in)
 	if err != nil {
 		var ae *agent.Error
 		if errors.As(err, &ae) && ae.Code == agent.NoHuman {
+			a.c.post(factMsg{agent.Answered{Interaction: in.ID, How: "unavailable"}})
 			err = tools.ErrNobody
 		}
 		return tools.Answer{}, err

@@ -433,7 +433,7 @@ func (c *Convo) turn(ctx context.Context, a accepted, h *loop.History) (session.
 	}
 	return loop.Run(ctx, loop.Config{
 		Turn: a.m.ID, Client: client, Snapshot: a.snap, CacheKey: string(c.cfg.Archive.ID), System: c.cfg.System,
-		View: c.cfg.Registry.View(tools.Build), History: h, Asker: asker{c.gate}, Log: c.cfg.Log.With(zap.String("request", a.m.ID)),
+		View: c.cfg.Registry.View(tools.Build), History: h, Asker: asker{c}, Log: c.cfg.Log.With(zap.String("request", a.m.ID)),
 		Emit: func(f agent.Fact) { c.post(factMsg{f}) }, Append: appendRecords,
 	})
 }

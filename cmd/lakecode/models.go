@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/lakecode/lakecode/agent"
+	"github.com/lakecode/lakecode/providers"
+	"github.com/lakecode/lakecode/providers/profiles"
+	"github.com/lakecode/lakecode/providers/rehearsal"
+)
+
+// rehearsalID is the built-in connection to a scripted model. It is used only
+// when it is named. Its models are "tour" and paths of script files.
+const (
+	rehearsalID   = "rehearsal"
+	rehearsalTour = "tour"
+)
+
+// models resolves choices. providers.json is read anew each time, so an edit of
+// it takes effect with the next message.
+type models struct {
+	ctx  context.Context // of the rehearsal servers
+	file func() (string, error)
+	log  *zap.Logger
+
+	mu      sync.Mutex // guards all below
+	servers []*rehearsal.Server
+	scripts map[string]*rehearsal.Server // by path, the one that is being played
+}
+
+func newModels(ctx context.Context, file func() (string, error), log *zap.Logger) *models {
+	return &models{ctx: ctx, file: file, log: log, scripts: map[string]*rehearsal.Server{}}
+}
+
+func (m *models) load() (*profiles.Registry, error) {
+	file, err := m.file()
+	if err != nil {
+		return nil, err
+	}
+	return profiles.Load(file)
+}
+
+// resolve implements convo.Config.Resolve.
+func (m *models) resolve(_ context.Context, c agent.Choice) (providers.Snapshot, error) {
+	if c.Provider == rehearsalID {
+		return m.rehearse(c)
+	}
+	reg, err := m.load()
+	if err != nil {
+		return providers.Snapshot{}, &agent.Error{Code: agent.Damaged, Text: upper(err.Error()) + ".", Next: "The file is left as it is; mend it by hand.", Err: err}
+	}
+	snap, err := reg.Resolve(c.Provider, c.Model, c.Effort)
+	if err != nil {
+		return providers.Snapshot{}, &agent.Error{Code: agent.BadModel, Text: err.Error(), Err: err}
+	}
+	return snap, nil
+}
+
+// rehearse serves the script. The tour begins anew with each message; a file is
+// played through, over several messages, and then begins anew.
+func (m *models) rehearse(c agent.Choice) (providers.Snapshot, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	srv := m.scripts[c.Model]
+	if srv == nil || len(srv.Unplayed()) == 0 {
+		script := rehearsal.Tour()
+		var err error
+		if c.Model != rehearsalTour {
+			script, err = readScript(c.Model)
+		}
+		if err != nil {
+			return providers.Snapshot{}, agent.Errorf(agent.BadModel, `Use the model "tour" or the absolute path of a script.`, "The rehearsal %q cannot be used: %v.", c.Model, err)
+		}
+		srv, err = rehearsal.Start(m.ctx, script, rehearsal.Options{Failed: func(err error) { m.log.Warn("rehearsal", zap.Error(err)) }})
+		if err != nil {
+			return providers.Snapshot{}, agent.Errorf(agent.BadModel, "", "The rehearsal cannot be served: %v.", err)
+		}
+		m.servers = append(m.servers, srv)
+		if c.Model != rehearsalTour {
+			m.scripts[c.Model] = srv
+		}
+	}
+	return providers.Snapshot{
+		Provider: rehearsalID, Name: "Rehearsal (a script, not a model)", Protocol: providers.ChatCompletions,
+		BaseURL: srv.URL(), Model: c.Model,
+	}, nil
+}
+
+func readScript(path string) (rehearsal.Script, error) {
+	if !filepath.IsAbs(path) {
+		return rehearsal.Script{}, errors.New("the path is not absolute")
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return rehearsal.Script{}, errors.New(reason(err))
+	}
+	return rehearsal.Parse(filepath.Base(path), string(text))
+}
+
+func (m *models) list(context.Context) agent.Catalog {
+	cat := agent.Catalog{Models: []agent.ModelInfo{}}
+	reg, err := m.load()
+	if err != nil {
+		cat.Problem = fmt.Sprint(err)
+	} else {
+		for _, e := range reg.List() {
+			cat.Models = append(cat.Models, agent.ModelInfo{
+				Choice: agent.Choice{Provider: e.Provider, Model: e.Model}, ProviderName: e.Name, Context: e.Limits.Context, Known: e.Known,
+			})
+		}
+	}
+	cat.Models = append(cat.Models, agent.ModelInfo{
+		Choice: agent.Choice{Provider: rehearsalID, Model: rehearsalTour}, ProviderName: "Rehearsal (a script, not a model)", Known: true,
+	})
+	return cat
+}
+
+func (m *models) close() {
+	m.mu.Lock()
+	servers := m.servers
+	m.servers = nil
+	m.mu.Unlock()
+	for _, s := range servers {
+		s.Close()
+	}
+}

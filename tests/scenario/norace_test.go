@@ -1,0 +1,5 @@
+//go:build !race
+
+package scenario
+
+var raceFlags []string
