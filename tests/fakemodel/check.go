@@ -41,6 +41,9 @@ type Config struct {
 	Session func(*rehearsal.Request) string
 	// MaxBody bounds a request, in bytes; 0 means DefaultMaxBody.
 	MaxBody int
+	// Partial allows the script to be left unfinished, for tests that kill or
+	// stop what plays it.
+	Partial bool
 	// AtEnd judges the requests when the test ends, not before each answer, so
 	// that a benchmark does not measure it.
 	AtEnd bool
