@@ -59,8 +59,20 @@ type world struct {
 // newWorld makes a home and a workspace, and serves the script.
 func newWorld(t *testing.T, script string, files map[string]string) *world {
 	t.Helper()
+	return worldOf(t, fakemodel.Config{Script: script}, files)
+}
+
+// partialWorld is newWorld with a script that need not be played to its end.
+func partialWorld(t *testing.T, script string, files map[string]string) *world {
+	t.Helper()
+	return worldOf(t, fakemodel.Config{Script: script, Partial: true}, files)
+}
+
+func worldOf(t *testing.T, c fakemodel.Config, files map[string]string) *world {
+	t.Helper()
 	w := bare(t, files)
-	w.model = fakemodel.New(t, fakemodel.Config{Script: script, Key: key, Canary: []string{key}})
+	c.Key, c.Canary = key, []string{key}
+	w.model = fakemodel.New(t, c)
 	w.model.Install(w.home)
 	return w
 }
