@@ -148,8 +148,8 @@ func usageOf(u agent.Usage) wire.Usage {
 	return wire.Usage{InputTokens: u.Input, CachedTokens: u.Cached, OutputTokens: u.Output, ReasoningTokens: u.Reasoning}
 }
 
-// LaggedAt returns the event that ends a subscription whose reader fell behind.
-func LaggedAt(seq uint64, at time.Time) wire.Event {
+// laggedAt returns the event that ends a subscription whose reader fell behind.
+func laggedAt(seq uint64, at time.Time) wire.Event {
 	h := head(wire.KindLagged)
 	h.Seq, h.Time = seq, at
 	return &wire.Lagged{Head: h}
