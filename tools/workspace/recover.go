@@ -83,7 +83,7 @@ func (w *Workspace) recoverOne(ctx context.Context, in intent) (string, error) {
 	}
 	w.sweep(in)
 	if len(after) == len(in.Files) {
-		return fmt.Sprintf("The change %q was interrupted when all was written: %s. It stands.", in.Title, strings.Join(all, ", ")), w.journal.finish(ctx, in, done)
+		return fmt.Sprintf("The change %q was interrupted when all was written: %s. It stands.", in.Title, names(all)), w.journal.finish(ctx, in, done)
 	}
 	for _, f := range in.Files {
 		if slices.Contains(after, f.Rel) {
@@ -93,14 +93,23 @@ func (w *Workspace) recoverOne(ctx context.Context, in intent) (string, error) {
 		}
 	}
 	w.undoFolders(in.Folders)
-	sentence := fmt.Sprintf("The change %q was interrupted before anything was written: %s. The files are as they were.", in.Title, strings.Join(all, ", "))
+	sentence := fmt.Sprintf("The change %q was interrupted before anything was written: %s. The files are as they were.", in.Title, names(all))
 	if len(after) > 0 {
-		sentence = fmt.Sprintf("The change %q was interrupted half way and has been undone; put back: %s.", in.Title, strings.Join(after, ", "))
+		sentence = fmt.Sprintf("The change %q was interrupted half way and has been undone; put back: %s.", in.Title, names(after))
 	}
 	if len(changed) > 0 {
-		sentence += fmt.Sprintf(" Changed by somebody else since, and left alone: %s.", strings.Join(changed, ", "))
+		sentence += fmt.Sprintf(" Changed by somebody else since, and left alone: %s.", names(changed))
 	}
 	return sentence, w.journal.finish(ctx, in, undone)
+}
+
+// names lists files for a sentence, the first ten of them.
+func names(list []string) string {
+	const most = 10
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
 }
 
 // state returns the hash of a file, empty when there is none.
