@@ -223,4 +223,8 @@ type Summary struct {
 	Updated time.Time `json:"updated"`
 	Turns   int       `json:"turns"`
 	Queued  int       `json:"queued"`
+	// Problem says for a person why the session cannot be opened; empty: nothing
+	// is known. Then the other fields hold what is known, which may be only the
+	// ID.
+	Problem string `json:"problem,omitzero"`
 }
