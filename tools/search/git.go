@@ -1,0 +1,120 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// git asks git which files of a work tree are not ignored. What a repository
+// configures must not run by being looked at, so the commands are plumbing that
+// reads the index and the folders, with every switch off that could start a
+// program, and never in a folder that git might take for a bare repository.
+type git struct {
+	program string // absolute: a name would be looked up beside the files
+	run     func(ctx context.Context, argv []string, dir string) ([]byte, error)
+}
+
+// gitVars lead git to another repository or configuration. An editor that was
+// started by git (for a commit message) hands them to everything below it.
+var gitVars = []string{
+	"GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION",
+	"GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE",
+	"GIT_PREFIX", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_REPLACE_REF_BASE", "GIT_NO_REPLACE_OBJECTS",
+	"GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_CEILING_DIRECTORIES",
+	"GIT_ATTR_SOURCE", "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS",
+	"GIT_TEST_FSMONITOR", "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_SSH", "GIT_PROXY_COMMAND", "GIT_ASKPASS",
+	"GIT_TRACE", "GIT_TRACE_SETUP", "GIT_TRACE2", "GIT_TRACE2_EVENT", "GIT_TRACE2_PERF",
+}
+
+// gitSafe come before the command's name. protocol.allow keeps a partial clone
+// from fetching what it lacks.
+var gitSafe = []string{
+	"--no-pager", "--no-optional-locks", "--literal-pathspecs",
+	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.untrackedCache=false",
+	"-c", "protocol.allow=never", "-c", "safe.bareRepository=explicit",
+}
+
+func (g *git) command(args ...string) []string {
+	argv := []string{"/usr/bin/env"}
+	for _, v := range gitVars {
+		argv = append(argv, "-u", v)
+	}
+	argv = append(argv, "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", g.program)
+	return slices.Concat(argv, gitSafe, args)
+}
+
+// list returns the sorted paths, relative to top, of the tracked files of the
+// work tree whose top folder is top and of the others that are not ignored; of
+// those below the folder below where it is not empty. A repository inside is
+// one path, with a final slash unless it is a submodule. Folders named in
+// hidden count as ignored where they are not tracked.
+func (g *git) list(ctx context.Context, top, below string, hidden map[string]bool) ([]string, error) {
+	args := []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}
+	for name := range hidden {
+		args = append(args, "--exclude="+name+"/")
+	}
+	if below != "" {
+		args = append(args, "--", below)
+	}
+	out, err := g.run(ctx, g.command(args...), top)
+	if err != nil {
+		return nil, err
+	}
+	all := strings.TrimSuffix(string(out), "\x00")
+	if all == "" {
+		return nil, nil
+	}
+	paths := strings.Split(all, "\x00")
+	slices.Sort(paths) // a file in conflict is named once for each side
+	return slices.Compact(paths), nil
+}
+
+// ignores says whether the work tree at top ignores what is at below.
+func (g *git) ignores(ctx context.Context, top, below string) (bool, error) {
+	out, err := g.run(ctx, g.command("check-ignore", "-z", "--", below), top)
+	switch {
+	case len(out) > 0:
+		return true, nil
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
+	_ = err // not ignored is exit code 1; a real failure shows in list
+	return false, nil
+}
+
+// workTree finds the nearest folder above dir, or dir itself, that has a .git.
+// below is the way from there to dir, with forward slashes.
+func workTree(dir string) (top, below string, ok bool) {
+	for top = dir; ; top = filepath.Dir(top) {
+		if _, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			below, err = filepath.Rel(top, dir)
+			if below == "." {
+				below = ""
+			}
+			return top, filepath.ToSlash(below), err == nil
+		}
+		if top == filepath.Dir(top) {
+			return "", "", false
+		}
+	}
+}
+
+func gitNote(rel string, err error) string {
+	where := strings.TrimSuffix(rel, "/")
+	if where == "" {
+		where = "this work tree"
+	}
+	reason := "git failed"
+	if err != nil {
+		reason = strings.TrimSpace(err.Error())
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		reason = "git is not installed"
+	}
+	return fmt.Sprintf("The ignore rules of %s were not applied (%s).", where, reason)
+}

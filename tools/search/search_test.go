@@ -1,0 +1,395 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/lakecode/lakecode/tools"
+)
+
+func TestResultsAreGroupedByFileInOrder(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"b/two.go":  "package b\n\nvar x = needle\n",
+		"a.go":      "needle\nother\nneedle again",
+		"sub/c.txt": "a Needle\r\n",
+	})
+	f.check(textArgs{Pattern: "needle"}, `3 matching lines in 2 files (3 files searched)
+
+a.go
+1:needle
+3:needle again
+
+b/two.go
+3:var x = needle
+`)
+	f.check(textArgs{Pattern: "NEEDLE", Case: "insensitive", Path: "sub"}, `1 matching line in 1 file (1 file searched)
+
+sub/c.txt
+1:a Needle
+`)
+	f.check(textArgs{Pattern: `^needle$|\bx\b`, Regex: true, Glob: "**/*.go"}, `2 matching lines in 2 files (2 files searched)
+
+a.go
+1:needle
+
+b/two.go
+3:var x = needle
+`)
+	f.check(textArgs{Pattern: "n.edle"}, "No match for \"n.edle\" in 3 files.\n")
+	f.check(textArgs{Pattern: "zzz", Path: f.root + "/b", Glob: "*.go"}, "No match for \"zzz\" in 1 file that fit glob \"*.go\" in b.\n")
+}
+
+func TestContextLinesSurroundMatchesOnce(t *testing.T) {
+	f := newFixture(t, map[string]string{"a": "1\n2\nhit 3\n4\r\n5\nhit 6\n7\n8\n9\n10\n11\nhit 12"})
+	f.check(textArgs{Pattern: "hit", Context: 2}, `3 matching lines in 1 file (1 file searched)
+
+a
+1-1
+2-2
+3:hit 3
+4-4
+5-5
+6:hit 6
+7-7
+8-8
+--
+10-10
+11-11
+12:hit 12
+`)
+}
+
+// A file and a whole result are bounded, and say how to get at the rest.
+//
+// covers TOOL-14
+func TestLimitsSayWhatWasCutAndHowToGoOn(t *testing.T) {
+	files := map[string]string{}
+	for i := range 10 {
+		files[fmt.Sprintf("d%d/f.txt", i)] = strings.Repeat("needle\n", 30+i)
+	}
+	files["a.txt"] = strings.Repeat("x\nneedle\n", 80)
+	f := newFixture(t, files)
+	got, _ := f.search(textArgs{Pattern: "needle"})
+	if n := strings.Count(got, ":needle\n"); n != 200 {
+		t.Errorf("%d lines shown, want 200", n)
+	}
+	for _, part := range []string{
+		"425 matching lines in 11 files (11 files searched)\n",
+		"100:needle\n[cut: 50 of 80 matching lines of this file shown; the rest is after line 100: read_file path=\"a.txt\" offset=101, or a narrower pattern]\n",
+		"[cut: 24 of 34 matching lines of this file shown; the rest is after line 24: read_file path=\"d4/f.txt\" offset=25, or a narrower pattern]\n",
+		"\n[cut: 200 of 425 matching lines shown, 6 of 11 files; narrow with glob, a longer pattern or path=\"d9\" (39), path=\"d8\" (38), path=\"d7\" (37)]\n",
+	} {
+		if !strings.Contains(got, part) {
+			t.Errorf("result lacks %q:\n%s", part, got)
+		}
+	}
+}
+
+func TestFarMoreHitsThanTheLimitKeepTheFirstFiles(t *testing.T) {
+	files := map[string]string{}
+	for i := range 300 {
+		files[fmt.Sprintf("f%03d", i)] = strings.Repeat("needle\n", 7)
+	}
+	f := newFixture(t, files)
+	got, _ := f.search(textArgs{Pattern: "needle"})
+	if !strings.HasPrefix(got, "2100 matching lines in 300 files") || !strings.Contains(got, "\nf000\n") ||
+		!strings.Contains(got, "\nf028\n") || strings.Contains(got, "\nf029\n") {
+		t.Errorf("wrong files shown:\n%s", got)
+	}
+}
+
+func TestContextCannotMakeAResultHuge(t *testing.T) {
+	f := newFixture(t, map[string]string{"a": strings.Repeat(strings.Repeat("y", 380)+"\n", 4000)})
+	f.write("a", strings.Repeat(strings.Repeat("y\n", 20)+"needle "+strings.Repeat("z", 380)+"\n", 200))
+	f.limits.TextBytes = 4000
+	got, _ := f.search(textArgs{Pattern: "needle", Context: 10})
+	if len(got) > 5000 || !strings.Contains(got, "[cut: ") {
+		t.Errorf("%d bytes:\n%s", len(got), got)
+	}
+}
+
+// covers TOOL-14
+func TestLongLinesAreCutAroundTheMatchWithMarks(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"head": "needle" + strings.Repeat("é", 1000),
+		"mid":  strings.Repeat("é", 1000) + "needle" + strings.Repeat("x", 1000),
+		"tail": strings.Repeat("x", 1000) + "needle",
+	})
+	f.limits.LineBytes = 40
+	f.check(textArgs{Pattern: "needle"}, `3 matching lines in 3 files (3 files searched)
+
+head
+1:needle`+strings.Repeat("é", 17)+`[cut 1966 bytes]
+
+mid
+1:[cut 1990 bytes]éééééneedle`+strings.Repeat("x", 24)+`[cut 976 bytes]
+
+tail
+1:[cut 966 bytes]`+strings.Repeat("x", 34)+`needle
+`)
+}
+
+// covers TOOL-14
+func TestAHugeLineIsSearched(t *testing.T) {
+	f := newFixture(t, nil)
+	f.write("huge", strings.Repeat("a", 50<<20)+"needle")
+	for _, args := range []textArgs{{Pattern: "needle"}, {Pattern: `[n]e+dle$`, Regex: true}} {
+		got, code := f.search(args)
+		if code != "" || !strings.Contains(got, "1:[cut 52428406 bytes]aaa") || !strings.HasSuffix(got, "aaaneedle\n") {
+			t.Errorf("%s %.200s", code, got)
+		}
+	}
+}
+
+// Binary, unreadable and oversized files are counted, not passed over silently.
+//
+// covers TOOL-14
+func TestWhatIsNotSearchedIsCounted(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"text": "needle", "binary": "needle\x00", "large": strings.Repeat("needle\n", 300_000),
+	})
+	f.limits.FileBytes = 2 << 20
+	f.write("secret", "needle")
+	s := f.searcher()
+	at, err := s.place("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := textArgs{Pattern: "nothing"}.job(s.limits, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The tests may run as root, who can read everything.
+	r := newReader(j)
+	r.opener = func(dir int, name string, flags int) (int, error) {
+		if name == "secret" {
+			return -1, unix.EACCES
+		}
+		return openAt(dir, name, flags)
+	}
+	w := &walk{limits: s.limits, hidden: s.hidden}
+	dir, err := openRoot(f.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.run(t.Context(), task{dir: dir, kind: plain}, []visitor{r}); err != nil {
+		t.Fatal(err)
+	}
+	found := &found{job: j, tally: w.total}
+	got, err := found.render(textArgs{Pattern: "nothing"}, at)
+	want := "No match for \"nothing\" in 1 file; skipped: 1 binary, 1 unreadable, 1 over 2 MiB.\n"
+	if got != want || err != nil {
+		t.Errorf("got %q %v, want %q", got, err, want)
+	}
+	f.refused(textArgs{Pattern: "x", Path: "binary"}, tools.Other, "binary is a binary file")
+	f.refused(textArgs{Pattern: "x", Path: "large"}, tools.TooLarge, "large is larger than 2097152 bytes", "read_file")
+}
+
+// Only a search that looked at something can say that a text is not there.
+func TestNothingToSearchIsAnError(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.go": "x", "empty/.git/x": "", "built/bin/y": "needle"})
+	f.refused(textArgs{Pattern: "x", Glob: "*.rs"}, tools.NotFound, `none of 1 file fits glob "*.rs"`)
+	f.refused(textArgs{Pattern: "x", Path: "nowhere"}, tools.NotFound, "nowhere does not exist", "list_directory")
+	f.refused(textArgs{Pattern: "x", Path: "built"}, tools.NotFound, "in built that is not in a hidden folder")
+	f.refused(textArgs{Pattern: "x", Path: "../up"}, tools.OutsideRoot)
+	f.check(textArgs{Pattern: "needle", Path: "built/bin"}, "1 matching line in 1 file (1 file searched)\n\nbuilt/bin/y\n1:needle\n")
+}
+
+// covers TOOL-14
+func TestAnExceededBudgetIsAnError(t *testing.T) {
+	files := map[string]string{}
+	for i := range 40 {
+		files[fmt.Sprintf("d%d/f", i)] = "some text"
+	}
+	f := newFixture(t, files)
+	const says = "says nothing about whether the text is there"
+	f.limits = Limits{Entries: 60}
+	f.refused(textArgs{Pattern: "absent"}, tools.TooLarge, "more than 60 files and folders", says)
+	f.limits = Limits{Bytes: 100}
+	f.refused(textArgs{Pattern: "absent"}, tools.TooLarge, "more than 100 bytes", says)
+	f.limits = Limits{Time: time.Nanosecond}
+	f.refused(textArgs{Pattern: "absent"}, tools.TimedOut, "given up after 1ns", says)
+	f.limits = Limits{Depth: 3}
+	f.write("deep/1/2/3/4/5", "x")
+	f.refused(textArgs{Pattern: "absent"}, tools.TooLarge, "nested more than 3 deep at deep/1/2/", says)
+	f.limits = Limits{}
+	f.check(textArgs{Pattern: "absent"}, "No match for \"absent\" in 41 files.\n")
+}
+
+// covers TOOL-14
+func TestLinksAreNotFollowed(t *testing.T) {
+	out := newFixture(t, map[string]string{"secret": "needle"})
+	f := newFixture(t, map[string]string{"real/a": "needle", "b": "needle"})
+	f.link("b", "link-to-file")
+	f.link("real", "link-to-folder")
+	f.link("..", "real/up")
+	f.link(out.root, "link-out")
+	f.link("nowhere", "broken")
+	f.check(textArgs{Pattern: "needle"}, `2 matching lines in 2 files (2 files searched; skipped: 5 links)
+
+b
+1:needle
+
+real/a
+1:needle
+`)
+	// A link that is named is resolved, as by every tool, and stays inside.
+	f.check(textArgs{Pattern: "needle", Path: "link-to-folder"}, "1 matching line in 1 file (1 file searched; skipped: 1 links)\n\nreal/a\n1:needle\n")
+	f.refused(textArgs{Pattern: "needle", Path: "link-out"}, tools.OutsideRoot)
+}
+
+func TestPipesAndSocketsDoNotHangASearch(t *testing.T) {
+	f := newFixture(t, map[string]string{"a": "needle"})
+	if err := syscall.Mkfifo(f.path("pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(f.root, "sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	f.check(textArgs{Pattern: "needle"}, "1 matching line in 1 file (1 file searched; skipped: 2 pipes or devices)\n\na\n1:needle\n")
+	f.refused(textArgs{Pattern: "needle", Path: "pipe"}, tools.Other, "pipe is neither a file nor a folder")
+}
+
+func TestOddTextsAreSearchedLineByLine(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"crlf":    "one\r\ntwo\r\n",
+		"invalid": "\xff\xfe two \x80\n",
+		"control": "\x1b[31mtwo\n",
+		"nofinal": "one\ntwo",
+		"empty":   "",
+		"blank":   "\n\n\n",
+		"lone-cr": "one\rtwo\n",
+	})
+	f.check(textArgs{Pattern: `two( .)?$`, Regex: true}, `5 matching lines in 5 files (7 files searched)
+
+control
+1:�[31mtwo
+
+crlf
+2:two
+
+invalid
+1:�� two �
+
+lone-cr
+1:one�two
+
+nofinal
+2:two
+`)
+	f.check(textArgs{Pattern: `^$`, Regex: true}, "3 matching lines in 1 file (7 files searched)\n\nblank\n1:\n2:\n3:\n")
+}
+
+func TestBadArgumentsSayWhereAndWhatInstead(t *testing.T) {
+	f := newFixture(t, map[string]string{"a": "x"})
+	for _, c := range []struct {
+		args  textArgs
+		parts []string
+	}{
+		{textArgs{}, []string{"pattern is empty"}},
+		{textArgs{Pattern: strings.Repeat("x", 5000)}, []string{"5000 bytes"}},
+		{textArgs{Pattern: "a\nb"}, []string{"inside one line", "context"}},
+		{textArgs{Pattern: `a\nb`, Regex: true}, []string{"inside one line"}},
+		{textArgs{Pattern: "x", Case: "smart"}, []string{`case is "smart"`, `"insensitive"`}},
+		{textArgs{Pattern: "x", Context: 11}, []string{"context is 11", "read_file"}},
+		{textArgs{Pattern: "x", Glob: "a[b"}, []string{`glob "a[b"`}},
+		{textArgs{Pattern: `abc(?=x)`, Regex: true}, []string{"at character 4: (?=x)", "RE2", "look-aheads"}},
+		{textArgs{Pattern: `é(?<!x)y`, Regex: true}, []string{"at character 2: (?<!x)", "RE2", "look-behinds"}},
+		{textArgs{Pattern: `(a)\1`, Regex: true}, []string{`at character 4: \1`, "RE2", "backreferences"}},
+		{textArgs{Pattern: `foo(bar`, Regex: true}, []string{"missing closing ) at character 4: (bar", "leave regex out"}},
+		{textArgs{Pattern: `[)]\)x)`, Regex: true}, []string{"unexpected ) at character 7: )"}},
+		{textArgs{Pattern: `a**`, Regex: true}, []string{"at character 2: **"}},
+		{textArgs{Pattern: `x{1001}`, Regex: true}, []string{"at character 2: {1001}"}},
+	} {
+		f.refused(c.args, tools.BadArguments, c.parts...)
+	}
+}
+
+func TestGlobsSelectByNameOrPath(t *testing.T) {
+	f := newFixture(t, map[string]string{
+		"a.go": "x", "a_test.go": "x", "src/b.go": "x", "src/lib/c.go": "x", "src/lib/d.ts": "x",
+	})
+	for _, c := range []struct {
+		path, glob string
+		want       []string
+	}{
+		{"", "*.go", []string{"a.go", "a_test.go", "src/b.go", "src/lib/c.go"}},
+		{"", "!*_test.go", []string{"a.go", "src/b.go", "src/lib/c.go", "src/lib/d.ts"}},
+		{"", "src/*.go", []string{"src/b.go"}},
+		{"", "./src/**/*.{go,ts}", []string{"src/b.go", "src/lib/c.go", "src/lib/d.ts"}},
+		{"src", "lib/*", []string{"src/lib/c.go", "src/lib/d.ts"}},
+		{"src", "src/lib/", []string{"src/lib/c.go", "src/lib/d.ts"}},
+		{"src/lib/d.ts", "", []string{"src/lib/d.ts"}},
+	} {
+		if diff := cmp.Diff(c.want, f.names(textArgs{Pattern: "x", Path: c.path, Glob: c.glob})); diff != "" {
+			t.Errorf("path %q glob %q (-want +got):\n%s", c.path, c.glob, diff)
+		}
+	}
+}
+
+func TestCancellingEndsASearchSoon(t *testing.T) {
+	f := newFixture(t, nil)
+	f.write("huge-line", strings.Repeat("ab", 25<<20))
+	for i := range 40 {
+		f.write(fmt.Sprintf("many/%d", i), strings.Repeat(strings.Repeat("ab", 40)+"\n", 20_000))
+	}
+	for _, path := range []string{"huge-line", "many"} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := f.searcher()
+		var stopped time.Time
+		timer := time.AfterFunc(50*time.Millisecond, func() { stopped = time.Now(); cancel(errors.New("stopped by the person")) })
+		_, err := s.text(ctx, textArgs{Pattern: `([ab]*c|[ab]+[de])`, Regex: true, Path: path}, nil)
+		late := time.Since(stopped)
+		timer.Stop()
+		var te *tools.Error
+		if !errors.As(err, &te) || te.Code != tools.Cancelled || !strings.Contains(te.Text, "stopped by the person") {
+			t.Errorf("%s: error %v", path, err)
+		} else if late > 600*time.Millisecond {
+			t.Errorf("%s: ended %v after it was stopped", path, late)
+		}
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Started(tools.Call, tools.Spec)                       {}
+func (quiet) Progress(tools.Call, string)                          {}
+func (quiet) Ended(c tools.Call, r tools.Result, _ time.Duration) {}
+
+func TestTheToolRunsThroughTheRunner(t *testing.T) {
+	f := newFixture(t, map[string]string{"a.go": "Needle", "b.txt": "needle"})
+	s := f.searcher()
+	ts, err := New(Config{Workspace: s.tree, Git: f.git, Run: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var reg tools.Registry
+	if err := reg.Add(ts...); err != nil {
+		t.Fatal(err)
+	}
+	r := tools.NewRunner(tools.Config{View: reg.View(tools.Build), Observer: quiet{}, Log: zap.NewNop()})
+	res := r.Invoke(t.Context(), tools.Call{ID: "1", Name: "search_text", Args: `{"pattern":"needle","case":"insensitive","glob":"*.go","context":0}`})
+	if want := "1 matching line in 1 file (1 file searched)\n\na.go\n1:Needle\n"; res.Text() != want || res.Outcome != tools.OK {
+		t.Errorf("%s %q", res.Outcome, res.Text())
+	}
+	if _, err := New(Config{Workspace: s.tree, Git: "git", Run: run}); err == nil {
+		t.Error("a git without an absolute path was taken")
+	}
+	if info, err := os.Stat(f.git); err != nil || info.IsDir() {
+		t.Fatal(err)
+	}
+}

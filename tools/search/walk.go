@@ -1,0 +1,274 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// batch is how many files of a folder one worker takes at a time.
+	batch = 64
+	// readAhead is how many entries of a folder are read between two looks at
+	// the budget and the context.
+	readAhead = 1024
+)
+
+// errIsFolder is returned by a visitor for a name that git lists as a file and
+// that is a folder: a submodule.
+var errIsFolder = errors.New("is a folder")
+
+// budgetError says that a search was given up because of a limit.
+type budgetError struct{ what string }
+
+func (e *budgetError) Error() string { return e.what }
+
+// tally counts what one worker, or the whole walk, came across.
+type tally struct {
+	searched   int // read to the end
+	looked     int // files whose names were judged by the glob
+	binary     int
+	unreadable int
+	large      int
+	links      int
+	special    int // pipes, sockets, devices
+	hidden     int // folders passed over by their names
+}
+
+func (t *tally) add(o tally) {
+	t.searched += o.searched
+	t.looked += o.looked
+	t.binary += o.binary
+	t.unreadable += o.unreadable
+	t.large += o.large
+	t.links += o.links
+	t.special += o.special
+	t.hidden += o.hidden
+}
+
+// visitor looks at the files of a walk. It belongs to one worker.
+type visitor interface {
+	visit(ctx context.Context, dir *folder, name string, t *tally) error
+}
+
+// walk meets every file below a folder that the ignore rules leave, in no
+// certain order. One lives for one call; its workers are joined before run
+// returns.
+type walk struct {
+	limits Limits
+	hidden map[string]bool            // names of folders that an own walk passes over
+	open   map[string]map[string]bool // documents of the editor by folder, then name
+	git    *git                       // nil: never asked
+
+	queue   *queue
+	entries atomic.Int64
+	mu      sync.Mutex // guards the fields below
+	total   tally
+	notes   []string // what the reader of the result must know
+}
+
+// run works off first and all that comes of it, with one worker for each
+// visitor. It returns the context's cause or a *budgetError when it did not
+// come to the end.
+func (w *walk) run(ctx context.Context, first task, visitors []visitor) error {
+	w.queue = newQueue()
+	w.queue.push(first)
+	var workers sync.WaitGroup
+	for _, v := range visitors {
+		workers.Go(func() {
+			var t tally
+			for {
+				job, ok := w.queue.pop()
+				if !ok {
+					break
+				}
+				err := context.Cause(ctx)
+				if err == nil {
+					err = w.do(ctx, job, v, &t)
+				}
+				job.dir.drop()
+				w.queue.done(err)
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.total.add(t)
+		})
+	}
+	workers.Wait()
+	return w.queue.close()
+}
+
+func (w *walk) do(ctx context.Context, job task, v visitor, t *tally) error {
+	if job.kind == files {
+		return w.files(ctx, job.dir, job.names, v, t)
+	}
+	dir := job.dir
+	if job.name != "" {
+		var err error
+		dir, err = job.dir.child(job.name)
+		switch {
+		case err != nil && isGone(err): // moved meanwhile, or a link in its place
+			return nil
+		case err != nil && isLink(err):
+			t.links++
+			return nil
+		case err != nil:
+			t.unreadable++
+			return nil
+		}
+	} else {
+		dir.hold()
+	}
+	defer dir.drop()
+	if dir.depth > w.limits.Depth {
+		return &budgetError{fmt.Sprintf("folders are nested more than %d deep at %s", w.limits.Depth, dir.rel)}
+	}
+	dir.open = w.open[dir.rel]
+	if job.kind == listed {
+		return w.list(ctx, dir, job.names, job.skip, v, t)
+	}
+	return w.read(ctx, dir, v, t)
+}
+
+// met counts entries against the budget.
+func (w *walk) met(n int) error {
+	if w.entries.Add(int64(n)) > int64(w.limits.Entries) {
+		return &budgetError{fmt.Sprintf("there are more than %d files and folders", w.limits.Entries)}
+	}
+	return nil
+}
+
+// note adds a remark once.
+func (w *walk) note(text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !slices.Contains(w.notes, text) {
+		w.notes = append(w.notes, text)
+	}
+}
+
+// read walks a folder by its entries, or by git's list where a work tree begins.
+func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error {
+	var names, subs []string
+	repository := false
+	for {
+		entries, err := dir.file.ReadDir(readAhead)
+		if over := w.met(len(entries)); over != nil {
+			return over
+		}
+		for _, e := range entries {
+			name := e.Name()
+			switch kind := e.Type(); {
+			case name == ".git":
+				repository = true
+			case kind.IsRegular():
+				names = append(names, name)
+			case kind.IsDir():
+				subs = append(subs, name)
+			case kind&fs.ModeSymlink != 0:
+				t.links++
+			default:
+				t.special++
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.unreadable++
+			break
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+	if repository && w.git != nil {
+		list, err := w.git.list(ctx, dir.abs(), "", w.hidden)
+		if err == nil {
+			w.entries.Add(-int64(len(names) + len(subs))) // they come again
+			return w.list(ctx, dir, list, 0, v, t)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		w.note(gitNote(dir.rel, err))
+	}
+	for _, name := range subs {
+		if w.hidden[name] {
+			t.hidden++
+			continue
+		}
+		w.queue.push(task{dir: dir.hold(), kind: plain, name: name})
+	}
+	return w.spread(ctx, dir, names, v, t)
+}
+
+// list walks a folder of a work tree by sorted paths from git, whose first skip
+// bytes lead to it.
+func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, v visitor, t *tally) error {
+	var names []string
+	for i := 0; i < len(paths); {
+		name, _, deep := strings.Cut(paths[i][skip:], "/")
+		first := i
+		if i++; !deep {
+			names = append(names, name)
+			continue
+		}
+		after := skip + len(name) + 1
+		for i < len(paths) && len(paths[i]) >= after && paths[i][skip:after-1] == name && paths[i][after-1] == '/' {
+			i++
+		}
+		if name == "" || name == "." || name == ".." || name == ".git" {
+			continue // an index that was made to lead elsewhere
+		}
+		if err := w.met(1); err != nil {
+			return err
+		}
+		if at, twice := slices.BinarySearch(names, name); twice {
+			names = slices.Delete(names, at, at+1) // a tracked file that has become a folder
+		}
+		job := task{dir: dir.hold(), kind: listed, name: name, names: paths[first:i], skip: after}
+		if len(paths[first]) == after { // "name/": a repository that git leaves alone
+			job.kind, job.names = plain, nil
+		}
+		w.queue.push(job)
+	}
+	if err := w.met(len(names)); err != nil {
+		return err
+	}
+	return w.spread(ctx, dir, names, v, t)
+}
+
+// spread visits files and lets other workers take part where there are many.
+func (w *walk) spread(ctx context.Context, dir *folder, names []string, v visitor, t *tally) error {
+	for len(names) > batch {
+		w.queue.push(task{dir: dir.hold(), kind: files, names: names[:batch]})
+		names = names[batch:]
+	}
+	return w.files(ctx, dir, names, v, t)
+}
+
+func (w *walk) files(ctx context.Context, dir *folder, names []string, v visitor, t *tally) error {
+	for _, name := range names {
+		if dir.open[name] {
+			continue // the editor's text stands for it
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		err := v.visit(ctx, dir, name, t)
+		switch {
+		case errors.Is(err, errIsFolder):
+			w.queue.push(task{dir: dir.hold(), kind: plain, name: name})
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
