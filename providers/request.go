@@ -112,7 +112,13 @@ type (
 	Text struct{ Text string }
 
 	// Reasoning is what the model showed of its thinking.
-	Reasoning struct{ Text string }
+	Reasoning struct {
+		Text string
+		// Field is the wire field that it came under, "" when not known. Some
+		// servers want it back under that name while calls are answered; a
+		// client sends nothing back when it does not know.
+		Field string
+	}
 
 	// Image is an encoded picture.
 	Image struct {
@@ -121,7 +127,7 @@ type (
 	}
 
 	// ToolCall is a call that the model wrote completely. Args is what it
-	// wrote, empty when it wrote nothing; it need not be valid JSON.
+	// wrote, {} when it wrote nothing; it need not be valid JSON.
 	ToolCall struct {
 		ID, Name string
 		Args     string
