@@ -233,12 +233,15 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, arrived time.Time)
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	req.err = s.play(w, r, req, at)
+	if req.err = s.play(w, r, req, at); req.err == nil {
+		return
+	}
 	if errors.Is(req.err, errCut) {
 		req.err = nil
-		// net/http's way of breaking the connection. The deferred calls run.
-		panic(http.ErrAbortHandler)
 	}
+	// Returning would end the answer as if it were complete. This breaks the
+	// connection instead; the deferred calls run.
+	panic(http.ErrAbortHandler)
 }
 
 // foresee says why the script does not answer a request, or nil.

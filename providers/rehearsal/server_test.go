@@ -405,3 +405,24 @@ func TestOnlyLoopbackIsServed(t *testing.T) {
 		}
 	}
 }
+
+// What the engine itself costs: a benchmark of a client must not measure it.
+func BenchmarkFragment(b *testing.B) {
+	script, err := Parse("bench", fmt.Sprintf("tokens %d", min(b.N, maxTokens)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	srv, err := Start(b.Context(), script, Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer srv.Close()
+	resp, err := http.Post(srv.URL()+"/chat/completions", "application/json", strings.NewReader(hello))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -85,6 +85,9 @@ func TestEveryKindOfFailureFailsTheTest(t *testing.T) {
 	check("a bad request, judged at the end", Config{Script: "say x", AtEnd: true}, []string{bad},
 		"fakemodel: request 1: message 3 is a result of 9, which no call right before it has")
 	check("an answer never asked for", Config{Script: "say x\nend\nsay y"}, []string{good}, "fakemodel: script:3: answer 2 was never asked for")
+	check("an answer that may be left over", Config{Script: "say x\nend\nsay y", Partial: true}, []string{good})
+	check("a bad request all the same", Config{Script: "say x\nend\nsay y", Partial: true}, []string{bad},
+		"fakemodel: request 1: message 3 is a result of 9, which no call right before it has")
 	check("nothing asked for", Config{Script: "say x"}, nil, "fakemodel: script:1: answer 1 was never asked for")
 	check("a request too many", Config{Script: "say x"}, []string{good, good}, "fakemodel: the script script ends after 1 answers, and request 2 came")
 	check("an expectation", Config{Script: "expect user contains bye\nsay x"}, []string{good},
