@@ -83,6 +83,17 @@ func (r *Request) Chat() (*Chat, error) {
 	return &r.chat, r.wrong
 }
 
+// outline reads what every answer needs, in a fraction of the time that Chat
+// takes with a long history.
+func (r *Request) outline() (model string, stream bool, err error) {
+	var c struct {
+		Model  string `json:"model"`
+		Stream bool   `json:"stream"`
+	}
+	err = json.Unmarshal(r.Body, &c)
+	return c.Model, c.Stream, err
+}
+
 func (c *Chat) read() error {
 	for i, raw := range c.Messages {
 		m, err := readMessage(raw)

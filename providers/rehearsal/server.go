@@ -222,7 +222,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, arrived time.Time)
 	if s.opts.Observe != nil {
 		s.opts.Observe(req)
 	}
-	if err := s.foresee(req, at); err != nil {
+	model, err := s.foresee(req, at)
+	if err != nil {
 		req.err = err
 		s.mu.Lock()
 		s.refused[at] = true
@@ -233,7 +234,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, arrived time.Time)
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if req.err = s.play(w, r, req, at); req.err == nil {
+	if req.err = s.play(w, r, req, at, model); req.err == nil {
 		return
 	}
 	if errors.Is(req.err, errCut) {
@@ -244,31 +245,40 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, arrived time.Time)
 	panic(http.ErrAbortHandler)
 }
 
-// foresee says why the script does not answer a request, or nil.
-func (s *Server) foresee(req *Request, at int) error {
+// foresee says why the script does not answer a request, or nil, and the model
+// that is asked for.
+func (s *Server) foresee(req *Request, at int) (model string, err error) {
 	if at >= len(s.script.answers) {
-		return fmt.Errorf("the script %s ends after %d answers, and request %d came", s.script.name, len(s.script.answers), req.N)
+		return "", fmt.Errorf("the script %s ends after %d answers, and request %d came", s.script.name, len(s.script.answers), req.N)
+	}
+	model, stream, err := req.outline()
+	if err != nil {
+		return "", fmt.Errorf("request %d is not a chat request: %w", req.N, err)
+	}
+	if !stream {
+		return "", fmt.Errorf("request %d does not ask for a stream, and a script is only streamed", req.N)
+	}
+	wants := s.script.answers[at].wants
+	if len(wants) == 0 {
+		return model, nil
 	}
 	c, err := req.Chat()
 	if err != nil {
-		return fmt.Errorf("request %d is not a chat request: %w", req.N, err)
+		return "", fmt.Errorf("request %d is not a chat request: %w", req.N, err)
 	}
-	if !c.Stream {
-		return fmt.Errorf("request %d does not ask for a stream, and a script is only streamed", req.N)
-	}
-	for _, e := range s.script.answers[at].wants {
+	for _, e := range wants {
 		if err := e.check(req, c); err != nil {
-			return fmt.Errorf("%s:%d: request %d: %w", s.script.name, e.line, req.N, err)
+			return "", fmt.Errorf("%s:%d: request %d: %w", s.script.name, e.line, req.N, err)
 		}
 	}
-	return nil
+	return model, nil
 }
 
-// play sends answer at.
-func (s *Server) play(w http.ResponseWriter, r *http.Request, req *Request, at int) error {
+// play sends answer at in the name of model.
+func (s *Server) play(w http.ResponseWriter, r *http.Request, req *Request, at int, model string) error {
 	p := &player{
 		w: w, rc: http.NewResponseController(w), ctx: r.Context(), srv: s, req: req, n: at + 1,
-		model: quote(req.chat.Model), reason: "stop",
+		model: quote(model), reason: "stop",
 	}
 	a := s.script.answers[at]
 	for i, st := range a.steps {

@@ -205,7 +205,7 @@ func TestUnforeseenRequestIsRefusedWithTheReason(t *testing.T) {
 	}
 	check("say x", "{", "not a chat request")
 	check("say x", `{"messages":[]}`, "does not ask for a stream")
-	check("say x", `{"stream":true,"messages":[{"role":7}]}`, "message 1")
+	check("expect model is m\nsay x", `{"stream":true,"messages":[{"role":7}]}`, "message 1")
 	held := start(t, `
 expect user is hello
 expect result contains one
