@@ -171,7 +171,7 @@ func (a *attempt) run(parent context.Context, body []byte) *failure {
 		return a.cancelled(context.Cause(parent))
 	case !inTime:
 		return a.silent()
-	case res == nil:
+	case res == nil || errors.As(err, new(*redirect)):
 		return a.unreached(err)
 	case res.StatusCode < 200 || res.StatusCode > 299:
 		return a.refused(res)
