@@ -34,18 +34,20 @@ var gitVars = []string{
 // gitSafe come before the command's name. protocol.allow keeps a partial clone
 // from fetching what it lacks.
 var gitSafe = []string{
-	"--no-pager", "--no-optional-locks", "--literal-pathspecs",
+	"--no-pager", "--no-optional-locks",
 	"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.untrackedCache=false",
 	"-c", "protocol.allow=never", "-c", "safe.bareRepository=explicit",
 }
 
-func (g *git) command(args ...string) []string {
+// command is the argv of a git command for the work tree at top, whatever tree
+// the repository claims to belong to.
+func (g *git) command(top string, args ...string) []string {
 	argv := []string{"/usr/bin/env"}
 	for _, v := range gitVars {
 		argv = append(argv, "-u", v)
 	}
 	argv = append(argv, "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C", g.program)
-	return slices.Concat(argv, gitSafe, args)
+	return slices.Concat(argv, gitSafe, []string{"--work-tree=" + top}, args)
 }
 
 // list returns the sorted paths, relative to top, of the tracked files of the
@@ -54,14 +56,14 @@ func (g *git) command(args ...string) []string {
 // one path, with a final slash unless it is a submodule. Folders named in
 // hidden count as ignored where they are not tracked.
 func (g *git) list(ctx context.Context, top, below string, hidden map[string]bool) ([]string, error) {
-	args := []string{"ls-files", "-z", "--cached", "--others", "--exclude-standard"}
+	args := []string{"--literal-pathspecs", "ls-files", "-z", "--cached", "--others", "--exclude-standard"}
 	for name := range hidden {
 		args = append(args, "--exclude="+name+"/")
 	}
 	if below != "" {
 		args = append(args, "--", below)
 	}
-	out, err := g.run(ctx, g.command(args...), top)
+	out, err := g.run(ctx, g.command(top, args...), top)
 	if err != nil {
 		return nil, err
 	}
@@ -76,15 +78,14 @@ func (g *git) list(ctx context.Context, top, below string, hidden map[string]boo
 
 // ignores says whether the work tree at top ignores what is at below.
 func (g *git) ignores(ctx context.Context, top, below string) (bool, error) {
-	out, err := g.run(ctx, g.command("check-ignore", "-z", "--", below), top)
-	switch {
-	case len(out) > 0:
-		return true, nil
-	case ctx.Err() != nil:
+	// Globs mean nothing here, but a colon at the start would. The error is not
+	// looked at: "no" is exit code 1 as well, and a repository that git cannot
+	// read shows in list.
+	out, _ := g.run(ctx, g.command(top, "check-ignore", "--", "./"+below), top)
+	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	_ = err // not ignored is exit code 1; a real failure shows in list
-	return false, nil
+	return len(out) > 0, nil
 }
 
 // workTree finds the nearest folder above dir, or dir itself, that has a .git.

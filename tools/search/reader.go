@@ -113,10 +113,13 @@ func (r *reader) fill(fd, size int, t *tally) []byte {
 	return r.buf[:n]
 }
 
+var byteOrderMark = []byte("\uFEFF")
+
 // search looks through a text and hands what it finds to the collector.
 func (r *reader) search(ctx context.Context, buf []byte, dir, name, note string, t *tally) error {
 	t.searched++
-	if len(r.scanner.q.needles) > 0 && !r.scanner.mayMatch(buf) {
+	buf = bytes.TrimPrefix(buf, byteOrderMark)
+	if !r.scanner.mayMatch(buf) {
 		return nil
 	}
 	rel := dir + name

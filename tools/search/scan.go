@@ -158,5 +158,5 @@ func (s *scanner) mayMatch(buf []byte) bool {
 			return true
 		}
 	}
-	return false
+	return len(s.finders) == 0
 }

@@ -366,8 +366,8 @@ func TestCancellingEndsASearchSoon(t *testing.T) {
 
 type quiet struct{}
 
-func (quiet) Started(tools.Call, tools.Spec)                       {}
-func (quiet) Progress(tools.Call, string)                          {}
+func (quiet) Started(tools.Call, tools.Spec)                      {}
+func (quiet) Progress(tools.Call, string)                         {}
 func (quiet) Ended(c tools.Call, r tools.Result, _ time.Duration) {}
 
 func TestTheToolRunsThroughTheRunner(t *testing.T) {

@@ -212,26 +212,29 @@ func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error
 // list walks a folder of a work tree by sorted paths from git, whose first skip
 // bytes lead to it.
 func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, v visitor, t *tally) error {
-	var names []string
+	var names, both []string
 	for i := 0; i < len(paths); {
 		name, _, deep := strings.Cut(paths[i][skip:], "/")
 		first := i
 		if i++; !deep {
-			names = append(names, name)
+			if !leadsAway(name) {
+				names = append(names, name)
+			}
 			continue
 		}
 		after := skip + len(name) + 1
 		for i < len(paths) && len(paths[i]) >= after && paths[i][skip:after-1] == name && paths[i][after-1] == '/' {
 			i++
 		}
-		if name == "" || name == "." || name == ".." || name == ".git" {
-			continue // an index that was made to lead elsewhere
+		if leadsAway(name) {
+			continue
 		}
 		if err := w.met(1); err != nil {
 			return err
 		}
 		if at, twice := slices.BinarySearch(names, name); twice {
-			names = slices.Delete(names, at, at+1) // a tracked file that has become a folder
+			// One of them is tracked and has given way to the other.
+			names, both = slices.Delete(names, at, at+1), append(both, name)
 		}
 		job := task{dir: dir.hold(), kind: listed, name: name, names: paths[first:i], skip: after}
 		if len(paths[first]) == after { // "name/": a repository that git leaves alone
@@ -241,6 +244,11 @@ func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, 
 	}
 	if err := w.met(len(names)); err != nil {
 		return err
+	}
+	for _, name := range both {
+		if err := w.file(ctx, dir, name, v, t); err != nil && !errors.Is(err, errIsFolder) {
+			return err
+		}
 	}
 	return w.spread(ctx, dir, names, v, t)
 }
@@ -256,13 +264,7 @@ func (w *walk) spread(ctx context.Context, dir *folder, names []string, v visito
 
 func (w *walk) files(ctx context.Context, dir *folder, names []string, v visitor, t *tally) error {
 	for _, name := range names {
-		if dir.open[name] {
-			continue // the editor's text stands for it
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		err := v.visit(ctx, dir, name, t)
+		err := w.file(ctx, dir, name, v, t)
 		switch {
 		case errors.Is(err, errIsFolder):
 			w.queue.push(task{dir: dir.hold(), kind: plain, name: name})
@@ -271,4 +273,19 @@ func (w *walk) files(ctx context.Context, dir *folder, names []string, v visitor
 		}
 	}
 	return nil
+}
+
+func (w *walk) file(ctx context.Context, dir *folder, name string, v visitor, t *tally) error {
+	if dir.open[name] {
+		return nil // the editor's text stands for it
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return v.visit(ctx, dir, name, t)
+}
+
+// leadsAway: an index can be made to hold names that git would never list.
+func leadsAway(name string) bool {
+	return name == "" || name == "." || name == ".." || name == ".git"
 }
