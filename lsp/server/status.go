@@ -31,6 +31,14 @@ type summary struct {
 	blocked    string
 }
 
+// serverStatus is the notification of that name, an extension of LSP that
+// rust-analyzer documents (lsp-extensions, Server Status).
+type serverStatus struct {
+	Health    string `json:"health"`
+	Quiescent bool   `json:"quiescent"`
+	Message   string `json:"message,omitzero"`
+}
+
 func (k *status) update(id string, st agent.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,9 +87,7 @@ func (k *status) publish() {
 		k.s.tell(wire.StatusNote, &now)
 	}
 	if editor.serverStatus {
-		k.s.tell("experimental/serverStatus", map[string]any{
-			"health": now.Health, "quiescent": now.ActiveTurns == 0, "message": now.Message,
-		})
+		k.s.tell("experimental/serverStatus", &serverStatus{Health: now.Health, Quiescent: now.ActiveTurns == 0, Message: now.Message})
 	}
 }
 

@@ -1,0 +1,395 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/lakecode/lakecode/agent"
+	"github.com/lakecode/lakecode/lsp/wire"
+)
+
+// subscribed is an editor with one conversation whose events it gets.
+func subscribed(t testing.TB) (*editor, *fakeConv) {
+	e := serve(t, full)
+	c := e.conversation()
+	e.ok(wire.ConversationSubscribe, `{"conversationId":"s1"}`)
+	return e, c
+}
+
+// event waits for an event of a kind.
+func (e *editor) event(k wire.Kind) wire.Event {
+	e.t.Helper()
+	var found wire.Event
+	e.await("event "+string(k), func(m message) bool {
+		if m.Method != wire.EventsNote {
+			return false
+		}
+		var b wire.Events
+		into(e.t, m.Params, &b)
+		for _, ev := range b.Events {
+			if ev.Header().Kind == k {
+				found = ev
+			}
+		}
+		return found != nil
+	})
+	return found
+}
+
+func TestEveryFactReachesTheEditor(t *testing.T) {
+	e, c := subscribed(t)
+	card := agent.Interaction{ID: "i", Kind: "question", Text: "?", Options: []agent.Option{{Label: "a"}}}
+	facts := []agent.Fact{
+		agent.TurnStarted{Text: "fix", Mode: agent.Build, Model: agent.Choice{Provider: "p", Model: "m"}},
+		agent.ReasoningAdded{Item: "a1", Text: "hm"},
+		agent.TextAdded{Item: "a1", Text: "<b>&"},
+		agent.CallWriting{Item: "a1", Tool: "bash", Bytes: 5},
+		agent.AnswerEnded{Item: "a1", Text: "<b>&"},
+		agent.CallProposed{Call: "c1", Tool: "bash", Title: "ls", Args: "{}"},
+		agent.CallStarted{Call: "c1"},
+		agent.CallProgress{Call: "c1", Text: "out\xff"},
+		agent.CallEnded{Call: "c1", Outcome: "ok", Text: "out", Changed: []agent.FileChange{{Path: "a", Kind: "create"}}, Took: time.Second},
+		agent.Retrying{Attempt: 1, Wait: 2 * time.Second, Reason: "429"},
+		agent.UsageReported{Usage: agent.Usage{Known: true, Input: 3}},
+		agent.Asked{Interaction: card},
+		agent.Answered{Interaction: "i", How: "answered"},
+		agent.Notice{Level: "info", Text: "n"},
+		agent.StateChanged{State: agent.State{Phase: agent.Running, Interaction: &card}},
+		agent.TurnFinished{How: "failed", Error: &agent.Failure{Kind: "auth", Message: "m", Next: "n"}},
+	}
+	c.publish(facts...)
+	e.event(wire.KindTurnFinished)
+	all, _ := e.events()
+	var got, want []wire.Kind
+	for _, ev := range all {
+		got = append(got, ev.Header().Kind)
+	}
+	want = wire.Kinds()
+	want = slices.DeleteFunc(want, func(k wire.Kind) bool { return k == wire.KindStateChanged || k == wire.KindLagged })
+	slices.Sort(want)
+	slices.Sort(got)
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("kinds (-want +got):\n%s", d)
+	}
+	if p := e.event(wire.KindCallProgress).(*wire.CallProgress); p.Text != "out\ufffd" {
+		t.Errorf("text that is not UTF-8 became %q", p.Text)
+	}
+	m := e.await("state", func(m message) bool {
+		return m.Method == wire.StateNote && strings.Contains(string(m.Params), `"phase":"running"`)
+	})
+	var state wire.State
+	into(t, m.Params, &state)
+	if state.Seq != 15 || state.Interaction == nil || state.Interaction.InteractionID != "i" || state.Queue == nil {
+		t.Errorf("state %s", m.Params)
+	}
+	for _, m := range e.messages() {
+		if strings.Contains(string(m.Params), "null") {
+			t.Errorf("null on the wire: %s", m.Params)
+		}
+	}
+}
+
+func TestFragmentsAreMergedInBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := subscribed(t)
+		time.Sleep(time.Second) // silence
+		synctest.Wait()
+		start := time.Now()
+		// 200 fragments a second for a second, as a fast model gives them.
+		for i := range 200 {
+			c.publish(agent.TextAdded{Item: "a", Text: strconv.Itoa(i) + " "})
+			synctest.Wait()
+			time.Sleep(5 * time.Millisecond)
+		}
+		c.publish(agent.CallStarted{Call: "c"})
+		e.event(wire.KindCallStarted)
+		var notes []message
+		for _, m := range e.messages() {
+			if m.Method == wire.EventsNote {
+				notes = append(notes, m)
+			}
+		}
+		if d := notes[0].at.Sub(start); d != 0 {
+			t.Errorf("the first fragment after the silence waited %v", d)
+		}
+		text, last := "", time.Time{}
+		for _, m := range notes {
+			var b wire.Events
+			into(t, m.Params, &b)
+			for _, ev := range b.Events {
+				if d, ok := ev.(*wire.MessageDelta); ok {
+					text += d.Text
+					if wait := m.at.Sub(d.Time); wait > batchTime {
+						t.Errorf("fragment %d waited %v", d.Seq, wait)
+					}
+				}
+			}
+			if !last.IsZero() && m.at.Sub(last) < batchTime {
+				t.Errorf("two batches %v apart", m.at.Sub(last))
+			}
+			last = m.at
+		}
+		var want strings.Builder
+		for i := range 200 {
+			fmt.Fprint(&want, i, " ")
+		}
+		if text != want.String() {
+			t.Errorf("text %q", text)
+		}
+		if len(notes) > 70 || len(notes) < 40 {
+			t.Errorf("%d batches for a second of fragments", len(notes))
+		}
+		if d := e.event(wire.KindCallStarted).Header(); d.Seq != 201 {
+			t.Errorf("number %d", d.Seq)
+		}
+		e.to.Close()
+		e.from.Close()
+	})
+}
+
+func TestFullBatchDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c := subscribed(t)
+		start := time.Now()
+		for range 40 {
+			c.publish(agent.CallEnded{Call: "c", Text: strings.Repeat("x", 10<<10)})
+		}
+		c.publish(agent.CallStarted{Call: "c"})
+		e.event(wire.KindCallStarted)
+		for _, m := range e.messages() {
+			if m.Method == wire.EventsNote && len(m.Params) > batchSize+20<<10 {
+				t.Errorf("a batch of %d bytes", len(m.Params))
+			}
+		}
+		if d := time.Since(start); d > batchTime {
+			t.Errorf("400 KiB took %v", d)
+		}
+		e.to.Close()
+		e.from.Close()
+	})
+}
+
+func TestBatchMergesOnlyWhatContinues(t *testing.T) {
+	var b batch
+	var seq uint64
+	add := func(f agent.Fact) {
+		seq++
+		b.add(agent.Event{Seq: seq, Fact: f})
+	}
+	for _, f := range []agent.Fact{
+		agent.TextAdded{Item: "a", Text: "1"},
+		agent.TextAdded{Item: "a", Text: "2"},
+		agent.TextAdded{Item: "b", Text: "3"},
+		agent.ReasoningAdded{Item: "b", Text: "4"},
+		agent.ReasoningAdded{Item: "b", Text: "5"},
+		agent.TextAdded{Item: "b", Text: "6"},
+		agent.CallWriting{Item: "b", Bytes: 1},
+		agent.CallWriting{Item: "b", Bytes: 2, Tool: "t"},
+		agent.CallWriting{Item: "b", Index: 1, Bytes: 3},
+		agent.CallProgress{Call: "c", Text: "7"},
+		agent.StateChanged{State: agent.State{Phase: agent.Running}},
+		agent.CallProgress{Call: "c", Text: "8"},
+		agent.CallProgress{Call: "d", Text: "9"},
+		agent.CallStarted{Call: "e"},
+		agent.CallStarted{Call: "e"},
+		agent.StateChanged{State: agent.State{Phase: agent.Idle}},
+	} {
+		add(f)
+	}
+	b.seal()
+	at := func(k wire.Kind, seq uint64) wire.Head { return wire.Head{Kind: k, Seq: seq} }
+	want := []wire.Event{
+		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 2), ItemID: "a", Text: "12"},
+		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 3), ItemID: "b", Text: "3"},
+		&wire.ReasoningDelta{Head: at(wire.KindReasoningDelta, 5), ItemID: "b", Text: "45"},
+		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 6), ItemID: "b", Text: "6"},
+		&wire.CallWriting{Head: at(wire.KindCallWriting, 8), ItemID: "b", Tool: "t", Bytes: 2},
+		&wire.CallWriting{Head: at(wire.KindCallWriting, 9), ItemID: "b", Index: 1, Bytes: 3},
+		&wire.CallProgress{Head: at(wire.KindCallProgress, 12), CallID: "c", Text: "78"},
+		&wire.CallProgress{Head: at(wire.KindCallProgress, 13), CallID: "d", Text: "9"},
+		&wire.CallStarted{Head: at(wire.KindCallStarted, 14), CallID: "e"},
+		&wire.CallStarted{Head: at(wire.KindCallStarted, 15), CallID: "e"},
+	}
+	if d := cmp.Diff(want, b.events); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if b.state == nil || b.state.Phase != agent.Idle {
+		t.Errorf("state %+v", b.state)
+	}
+}
+
+func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
+	e := serve(t, full)
+	c := e.conversation()
+	for i := range 10 {
+		c.publish(agent.CallStarted{Call: strconv.Itoa(i + 1)})
+	}
+	c.forget(4)
+	sub := func(more string) (r wire.SubscribeResult) {
+		into(t, e.ok(wire.ConversationSubscribe, `{"conversationId":"s1"`+more+`}`), &r)
+		return r
+	}
+	const epoch = "epoch-1"
+	for more, want := range map[string]wire.SubscribeResult{
+		`,"sinceSeq":3,"epoch":"epoch-1"`:  {SnapshotRequired: true, Epoch: epoch, Seq: 10}, // not kept
+		`,"sinceSeq":5,"epoch":"older"`:    {SnapshotRequired: true, Epoch: epoch, Seq: 10},
+		`,"sinceSeq":11,"epoch":"epoch-1"`: {SnapshotRequired: true, Epoch: epoch, Seq: 10},
+	} {
+		if d := cmp.Diff(want, sub(more)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", more, d)
+		}
+	}
+	e.alive()
+	if all, _ := e.events(); len(all) != 0 {
+		t.Errorf("events without a subscription: %v", all)
+	}
+	if d := cmp.Diff(wire.SubscribeResult{Epoch: epoch, Seq: 7}, sub(`,"sinceSeq":7,"epoch":"epoch-1"`)); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	c.publish(agent.CallStarted{Call: "11"}, agent.Notice{Level: "info", Text: "end"})
+	e.event(wire.KindNotice)
+	all, batches := e.events()
+	var got []string
+	for _, ev := range all {
+		if s, ok := ev.(*wire.CallStarted); ok {
+			got = append(got, s.CallID)
+		}
+	}
+	if d := cmp.Diff([]string{"8", "9", "10", "11"}, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if batches[0].Epoch != epoch || batches[0].ConversationID != "s1" {
+		t.Errorf("%+v", batches[0])
+	}
+	// A second subscription takes the place of the first: nothing comes twice.
+	if d := cmp.Diff(wire.SubscribeResult{Epoch: epoch, Seq: 12}, sub("")); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	c.publish(agent.Retrying{Attempt: 1})
+	e.event(wire.KindRetrying)
+	e.alive()
+	if again, _ := e.events(); len(again) != len(all)+1 {
+		t.Errorf("%d events after one more than %d", len(again), len(all))
+	}
+}
+
+func TestAnswerToSubscribeComesBeforeTheEvents(t *testing.T) {
+	for range 50 {
+		e := serve(t, full)
+		c := e.conversation()
+		c.publish(agent.CallStarted{Call: "c"})
+		id := e.request(wire.ConversationSubscribe, `{"conversationId":"s1","epoch":"epoch-1"}`)
+		e.event(wire.KindCallStarted)
+		for _, m := range e.messages() {
+			if m.Method == wire.EventsNote {
+				t.Fatal("the event came first")
+			}
+			if string(m.ID) == id && m.Method == "" {
+				break
+			}
+		}
+	}
+}
+
+func TestReaderThatFellBehindIsToldAndCanComeBack(t *testing.T) {
+	e, c := subscribed(t)
+	c.mu.Lock()
+	c.maxLag = 100
+	c.mu.Unlock()
+	facts := make([]agent.Fact, 500)
+	for i := range facts {
+		facts[i] = agent.CallStarted{Call: "c"}
+	}
+	c.publish(facts...)
+	lag := e.event(wire.KindLagged)
+	if lag.Header().Seq != 500 {
+		t.Errorf("lagged at %d", lag.Header().Seq)
+	}
+	e.await("state", func(m message) bool {
+		return m.Method == wire.StateNote && strings.Contains(string(m.Params), `"seq":500`)
+	})
+	c.publish(agent.Notice{Level: "info", Text: "unseen"})
+	var page wire.TranscriptResult
+	into(t, e.ok(wire.ConversationTranscript, `{"conversationId":"s1"}`), &page)
+	e.ok(wire.ConversationSubscribe, fmt.Sprintf(`{"conversationId":"s1","sinceSeq":%d,"epoch":%q}`, page.State.Seq, page.State.Epoch))
+	c.publish(agent.Retrying{Attempt: 1})
+	e.event(wire.KindRetrying)
+	all, _ := e.events()
+	for _, ev := range all {
+		if ev.Header().Kind == wire.KindNotice {
+			t.Error("an event of the time without a subscription came")
+		}
+	}
+}
+
+// covers ED-8 partly
+func TestStalledReaderCostsLittleAndStopsNothing(t *testing.T) {
+	e := connect(t) // nobody reads
+	e.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"file:///ws","capabilities":` + full + `}}`)
+	e.send(`{"jsonrpc":"2.0","id":2,"method":"lakecode/conversation/create","params":{}}`)
+	eventually(t, "a conversation", func() bool { return e.host.conv("s1") != nil })
+	c := e.host.conv("s1")
+	eventually(t, "it to be open", func() bool {
+		e.srv.mu.Lock()
+		defer e.srv.mu.Unlock()
+		return e.srv.open["s1"] != nil
+	})
+	e.send(`{"jsonrpc":"2.0","id":3,"method":"lakecode/conversation/subscribe","params":{"conversationId":"s1"}}`)
+	c.mu.Lock()
+	c.maxLag = 5000
+	c.mu.Unlock()
+	for i := range 200 { // 100 MB
+		facts := make([]agent.Fact, 50)
+		for j := range facts {
+			facts[j] = agent.CallEnded{Call: strconv.Itoa(i), Text: strings.Repeat("x", 10<<10)}
+		}
+		c.publish(facts...)
+	}
+	e.notify("textDocument/didOpen", didOpen(doc, 1, "still read"))
+	eventually(t, "the document", func() bool { return len(e.docs.Docs()) == 1 })
+	e.send(`{"jsonrpc":"2.0","id":4,"method":"lakecode/conversation/stop","params":{"conversationId":"s1"}}`)
+	eventually(t, "the command", func() bool { return len(c.commands()) == 1 })
+	e.srv.outbox.mu.Lock()
+	waiting := len(e.srv.outbox.queued) + e.srv.outbox.writing
+	e.srv.outbox.mu.Unlock()
+	if waiting > outboxRoom+2*batchSize {
+		t.Errorf("%d bytes wait", waiting)
+	}
+	e.listen() // it comes back
+	e.response("4")
+	e.event(wire.KindLagged)
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for limit := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("waited for %s", what)
+		}
+	}
+}
+
+func TestEditorThatNeverReadsAnswersIsGone(t *testing.T) {
+	e := connect(t)
+	e.host.sessions = func(context.Context, string) ([]agent.SessionInfo, error) {
+		return []agent.SessionInfo{{Title: strings.Repeat("x", 4<<20)}}, nil
+	}
+	e.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"file:///ws","capabilities":{}}}`)
+	for i := range 20 {
+		if _, err := e.to.Write([]byte(frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"lakecode/session/list","params":{}}`, i+2)))); err != nil {
+			break // gone already
+		}
+	}
+	e.wait()
+	if e.err != errGone {
+		t.Errorf("error %v", e.err)
+	}
+}
