@@ -36,7 +36,7 @@ func (h *host) begin(ctx context.Context, log *session.Log, a *session.Archive) 
 
 func (h *host) compose(ctx context.Context, log *session.Log, a *session.Archive) (*convo.Convo, error) {
 	zlog := h.log.With(zap.String("session", string(a.ID)))
-	ws, err := workspace.Open(workspace.Config{Root: a.Root, Docs: h.docs, Journal: filepath.Join(log.Dir(), "journal"), Log: zlog})
+	ws, err := workspace.Open(workspace.Config{Root: a.Root, Docs: h.docs, Journal: filepath.Join(log.Dir(), "journal"), Locks: h.locks, Log: zlog})
 	if err != nil {
 		return nil, agent.Errorf(agent.BadRequest, "", "The workspace %s cannot be opened: %v.", a.Root, err)
 	}
@@ -87,11 +87,11 @@ func (h *host) registry(ws *workspace.Workspace) (*tools.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	searchTools, err := search.Tools(search.Config{Workspace: ws, Run: h.capture})
+	searchTools, err := search.New(search.Config{Workspace: ws, Git: h.git, Run: h.capture})
 	if err != nil {
 		return nil, err
 	}
-	bash, err := shell.New(shell.Config{Workspace: ws, Proc: h.proc, Docs: ws.Unsaved})
+	bash, err := shell.New(shell.Config{Workspace: ws, Proc: h.proc, Docs: ws.Dirty})
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/lakecode/lakecode/providers/openai"
 	"github.com/lakecode/lakecode/session"
 	"github.com/lakecode/lakecode/tools/proc"
+	"github.com/lakecode/lakecode/tools/workspace"
 )
 
 // host implements agent.Host: it puts conversations together and keeps the ones
@@ -31,6 +32,8 @@ type host struct {
 	cancel context.CancelFunc
 	home   func() (*session.Home, error)
 	docs   *overlay.Store
+	git    string           // absolute path; empty: none
+	locks  *workspace.Locks // one for all conversations
 	proc   *proc.Supervisor
 	client *openai.Client
 	models *models
@@ -69,8 +72,8 @@ func openHome() (*session.Home, error) {
 func newHost(ctx context.Context, docs *overlay.Store, log *zap.Logger) *host {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &host{
-		ctx: ctx, cancel: cancel, home: sync.OnceValues(openHome), docs: docs, log: log, opened: time.Now(),
-		open: map[session.ID]*convo.Convo{},
+		ctx: ctx, cancel: cancel, home: sync.OnceValues(openHome), docs: docs, git: gitPath(), log: log, opened: time.Now(),
+		open: map[session.ID]*convo.Convo{}, locks: &workspace.Locks{},
 		proc: proc.New(proc.Config{Run: runMark(), Reaper: []string{"/proc/self/exe", "reap"}, Env: os.Environ(), Log: log}),
 	}
 	h.client = openai.New(openai.Config{Log: log})

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/lakecode/lakecode/tools/proc"
+)
+
+// maxCapture bounds what a helper program may print, in bytes.
+const maxCapture = 64 << 20
+
+// gitPath finds git once. A relative entry of PATH is not taken: it would name
+// a program of the workspace.
+func gitPath() string {
+	path, err := exec.LookPath("git")
+	if err != nil || !filepath.IsAbs(path) {
+		return ""
+	}
+	return path
+}
+
+// capture runs a program to its end and returns its standard output.
+func (h *host) capture(ctx context.Context, argv []string, dir string) ([]byte, error) {
+	var out, problem limited
+	child, err := h.proc.Start(ctx, proc.Spec{
+		Argv: argv, Dir: dir, Stdout: &out, Stderr: &problem,
+		// Nothing of the repository's configuration may run by being looked at.
+		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	state, err := child.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return out.Bytes(), context.Cause(ctx)
+	case err != nil:
+		return out.Bytes(), err
+	case out.over:
+		return nil, fmt.Errorf("%s printed more than %d MiB", argv[0], maxCapture>>20)
+	case state.Code != 0 || state.Signal != "":
+		return out.Bytes(), errors.New(firstLine(problem.Bytes(), "it failed"))
+	}
+	return out.Bytes(), nil
+}
+
+func firstLine(b []byte, or string) string {
+	line, _, _ := bytes.Cut(bytes.TrimSpace(b), []byte("\n"))
+	if len(line) == 0 {
+		return or
+	}
+	return string(line)
+}
+
+// limited keeps the first maxCapture bytes.
+type limited struct {
+	bytes.Buffer
+	over bool
+}
+
+// Write never fails, so that the program is not cut off by a broken pipe.
+func (l *limited) Write(p []byte) (int, error) {
+	if l.over || l.Len()+len(p) > maxCapture {
+		l.over = true
+		return len(p), nil
+	}
+	return l.Buffer.Write(p)
+}
