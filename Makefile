@@ -37,14 +37,16 @@ quick: ## the inner loop: the short tests only, under two minutes
 check: ## format, vet (Linux and macOS), staticcheck, layers, generated files
 	@GO='$(GO)' .ci/check
 
-bench: build ## every figure against its bar; fails on a miss
+bench: build install ## every figure against its bar; fails on a miss
 	@$(GO) run ./tests/bench
 
 acceptance: ## which scenarios of the acceptance list passed in the last `make test`
 	@$(GO) run ./tests/acceptance
 
-soak: build ## the long forms: many kill points, many races
-	LAKECODE_SOAK=1 $(GO) test -race -count=1 -timeout 50m ./...
+soak: ## the long forms: 500 kill points, and every race many times
+	LAKECODE_KILLS=500 $(GO) test -race -count=1 -timeout 30m -run TestKilled ./session
+	$(GO) test -race -count=40 -timeout 40m -run TestKillAtRandomMoments ./tests/scenario
+	$(GO) test -race -count=20 -timeout 40m ./agent/... ./lsp/... ./tools
 
 install: ## what the tests need from the system's packages
 	@.ci/install
