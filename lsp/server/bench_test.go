@@ -101,11 +101,11 @@ func BenchmarkDeliveryLatency(b *testing.B) {
 		from := len(e.got)
 		e.mu.Unlock()
 		sent := map[uint64]time.Time{}
-		first := c.State().Seq + 1
+		first := c.last() + 1
 		for range n {
 			at := time.Now()
 			c.publish(agent.CallStarted{Call: "c"}) // is never merged
-			sent[c.State().Seq] = at
+			sent[c.last()] = at
 			time.Sleep(pause)
 		}
 		for len(waits) < n {

@@ -56,6 +56,13 @@ func (h *fakeHost) Models(ctx context.Context) (agent.Catalog, error) {
 
 func (h *fakeHost) Close(context.Context) error { return nil }
 
+// last returns the number of the last event.
+func (c *fakeConv) last() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seq
+}
+
 // conv returns the conversation that the first create made.
 func (h *fakeHost) conv(id string) *fakeConv {
 	h.mu.Lock()
@@ -67,8 +74,9 @@ func (h *fakeHost) conv(id string) *fakeConv {
 type fakeConv struct {
 	do func(ctx context.Context, c agent.Command) (agent.Receipt, error)
 
-	mu      sync.Mutex // guards all below
-	state   agent.State
+	mu      sync.Mutex  // guards all below
+	state   agent.State // its Seq is that of the last StateChanged
+	seq     uint64      // last event
 	events  []agent.Event
 	kept    uint64 // events up to this number are gone
 	maxLag  int    // 0: no limit
@@ -88,7 +96,7 @@ func newFakeConv(id, root string) *fakeConv {
 func (c *fakeConv) Do(ctx context.Context, cmd agent.Command) (agent.Receipt, error) {
 	c.mu.Lock()
 	c.done = append(c.done, cmd)
-	seq := c.state.Seq
+	seq := c.seq
 	c.mu.Unlock()
 	if c.do != nil {
 		return c.do(ctx, cmd)
@@ -111,9 +119,11 @@ func (c *fakeConv) State() agent.State {
 func (c *fakeConv) Snapshot(_ context.Context, before string, limit int) (agent.Transcript, agent.State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	state := c.state
+	state.Seq = c.seq
 	return agent.Transcript{
 		Turns: []agent.TurnView{{ID: "t1", Text: before + "/" + strconv.Itoa(limit), Mode: agent.Build, How: "completed"}}, More: true,
-	}, c.state, nil
+	}, state, nil
 }
 
 func (c *fakeConv) Attach() func() {
@@ -140,14 +150,14 @@ func (c *fakeConv) publish(facts ...agent.Fact) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, f := range facts {
-		c.state.Seq++
+		c.seq++
 		if s, ok := f.(agent.StateChanged); ok {
-			seq, id, root := c.state.Seq, c.state.Session, c.state.Root
+			id, root := c.state.Session, c.state.Root
 			c.state = s.State
-			c.state.Seq, c.state.Session, c.state.Root, c.state.Epoch = seq, id, root, "epoch-1"
+			c.state.Seq, c.state.Session, c.state.Root, c.state.Epoch = c.seq, id, root, "epoch-1"
 			f = agent.StateChanged{State: c.state}
 		}
-		c.events = append(c.events, agent.Event{Seq: c.state.Seq, Request: "t1", Time: time.Now(), Fact: f})
+		c.events = append(c.events, agent.Event{Seq: c.seq, Request: "t1", Time: time.Now(), Fact: f})
 	}
 	c.wake()
 }
@@ -170,7 +180,7 @@ func (c *fakeConv) Subscribe(after uint64) (agent.Subscription, error) {
 	if c.closed {
 		return nil, agent.ErrClosed
 	}
-	if after < c.kept {
+	if after < c.kept || after > c.seq {
 		return nil, agent.ErrLagged
 	}
 	return &fakeSub{c: c, next: after}, nil
@@ -184,9 +194,9 @@ type fakeSub struct {
 func (s *fakeSub) Next(ctx context.Context) (agent.Event, error) {
 	for {
 		s.c.mu.Lock()
-		behind, changed, closed := s.c.state.Seq-s.next, s.c.changed, s.c.closed
+		behind, changed, closed := s.c.seq-s.next, s.c.changed, s.c.closed
 		if s.c.maxLag > 0 && behind > uint64(s.c.maxLag) {
-			s.next = s.c.state.Seq
+			s.next = s.c.seq
 			s.c.mu.Unlock()
 			return agent.Event{}, agent.ErrLagged
 		}

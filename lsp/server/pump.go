@@ -82,45 +82,51 @@ func (p *pump) stop() {
 func (p *pump) run(ctx context.Context, sub agent.Subscription, after uint64) {
 	forward := sub != nil
 	for {
-		if sub == nil {
-			var err error
-			if sub, err = p.c.Subscribe(after); err != nil && !errors.Is(err, agent.ErrLagged) {
-				p.ended(ctx, err)
-				return
-			}
-		}
-		err := agent.ErrLagged
-		if sub != nil {
-			err = p.deliver(ctx, sub, forward)
-			sub.Close()
-			sub = nil
-		}
+		err := p.attempt(ctx, sub, after, forward)
 		if !errors.Is(err, agent.ErrLagged) {
 			p.ended(ctx, err)
 			return
 		}
-		// What was dropped is in the state; events go on when the editor has
+		// What was dropped is in the snapshot; events go on when the editor has
 		// fetched it and subscribes again.
-		state := p.c.State()
-		after = state.Seq
-		var b batch
-		b.state = &state
+		_, state, err := p.c.Snapshot(ctx, "", 1)
+		if err != nil {
+			p.ended(ctx, err)
+			return
+		}
+		p.seen = max(p.seen, state.Seq)
+		p.s.status.update(p.c.id, state)
+		b := batch{state: &state}
 		if forward {
 			b.events = []wire.Event{laggedAt(state.Seq, time.Now())}
 		}
 		if p.flush(ctx, &b, forward) != nil {
 			return
 		}
-		forward = false
+		sub, after, forward = nil, state.Seq, false
 	}
 }
 
-func (p *pump) ended(ctx context.Context, err error) {
-	if ctx.Err() == nil && !errors.Is(err, agent.ErrClosed) {
-		p.s.log.Error("a subscription ended", zap.String("session", p.c.id), zap.Error(err))
+// attempt delivers from a subscription, its own where there is none yet.
+func (p *pump) attempt(ctx context.Context, sub agent.Subscription, after uint64, forward bool) error {
+	if sub == nil {
+		var err error
+		if sub, err = p.c.Subscribe(after); err != nil {
+			return err
+		}
 	}
-	if errors.Is(err, agent.ErrClosed) {
+	defer sub.Close()
+	return p.deliver(ctx, sub, forward)
+}
+
+func (p *pump) ended(ctx context.Context, err error) {
+	var refusal *agent.Error
+	switch {
+	case ctx.Err() != nil, errors.Is(err, errGone), errors.Is(err, errClosed):
+	case errors.Is(err, agent.ErrClosed), errors.As(err, &refusal) && refusal.Code == agent.Closed:
 		p.s.status.forget(p.c.id)
+	default:
+		p.s.log.Error("a subscription ended", zap.String("session", p.c.id), zap.Error(err))
 	}
 }
 
@@ -222,7 +228,7 @@ func (s *Server) subscribe(_ context.Context, params []byte) (any, waiting, erro
 	out := wire.SubscribeResult{Epoch: state.Epoch, Seq: state.Seq}
 	if p.Epoch != "" {
 		out.Seq = p.SinceSeq
-		if p.Epoch != state.Epoch || p.SinceSeq > state.Seq {
+		if p.Epoch != state.Epoch {
 			out.SnapshotRequired, out.Seq = true, state.Seq
 			return out, nil, nil
 		}

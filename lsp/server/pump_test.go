@@ -239,9 +239,9 @@ func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
 	}
 	const epoch = "epoch-1"
 	for more, want := range map[string]wire.SubscribeResult{
-		`,"sinceSeq":3,"epoch":"epoch-1"`:  {SnapshotRequired: true, Epoch: epoch, Seq: 10}, // not kept
-		`,"sinceSeq":5,"epoch":"older"`:    {SnapshotRequired: true, Epoch: epoch, Seq: 10},
-		`,"sinceSeq":11,"epoch":"epoch-1"`: {SnapshotRequired: true, Epoch: epoch, Seq: 10},
+		`,"sinceSeq":3,"epoch":"epoch-1"`:  {SnapshotRequired: true, Epoch: epoch}, // not kept
+		`,"sinceSeq":5,"epoch":"older"`:    {SnapshotRequired: true, Epoch: epoch},
+		`,"sinceSeq":11,"epoch":"epoch-1"`: {SnapshotRequired: true, Epoch: epoch},
 	} {
 		if d := cmp.Diff(want, sub(more)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", more, d)
@@ -270,7 +270,7 @@ func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
 		t.Errorf("%+v", batches[0])
 	}
 	// A second subscription takes the place of the first: nothing comes twice.
-	if d := cmp.Diff(wire.SubscribeResult{Epoch: epoch, Seq: 12}, sub("")); d != "" {
+	if d := cmp.Diff(wire.SubscribeResult{Epoch: epoch, Seq: 12}, sub(`,"sinceSeq":12,"epoch":"epoch-1"`)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	c.publish(agent.Retrying{Attempt: 1})
@@ -278,6 +278,48 @@ func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
 	e.alive()
 	if again, _ := e.events(); len(again) != len(all)+1 {
 		t.Errorf("%d events after one more than %d", len(again), len(all))
+	}
+}
+
+// The state of a conversation says the number of the last change, which may be
+// far behind while a long answer streams.
+func TestSubscriptionWithoutANumberBeginsAtTheState(t *testing.T) {
+	e := serve(t, full)
+	c := e.conversation()
+	c.publish(agent.CallStarted{Call: "1"}, agent.StateChanged{State: agent.State{Phase: agent.Running}}, agent.CallStarted{Call: "2"})
+	var r wire.SubscribeResult
+	into(t, e.ok(wire.ConversationSubscribe, `{"conversationId":"s1"}`), &r)
+	if d := cmp.Diff(wire.SubscribeResult{Epoch: "epoch-1", Seq: 2}, r); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	if s := e.event(wire.KindCallStarted).(*wire.CallStarted); s.CallID != "2" {
+		t.Errorf("call %s", s.CallID)
+	}
+	c.forget(3)
+	into(t, e.ok(wire.ConversationSubscribe, `{"conversationId":"s1"}`), &r)
+	if !r.SnapshotRequired {
+		t.Error("events were lost silently")
+	}
+}
+
+func TestConversationOpenedWhileMuchHappensIsWatched(t *testing.T) {
+	e := serve(t, full)
+	c := newFakeConv("s7", "/ws")
+	e.host.mu.Lock()
+	e.host.convs["s7"] = c
+	e.host.mu.Unlock()
+	c.publish(agent.CallStarted{Call: "1"}, agent.CallStarted{Call: "2"})
+	c.forget(2) // behind the number of the state
+	e.ok(wire.ConversationOpen, `{"conversationId":"s7"}`)
+	c.publish(agent.StateChanged{State: agent.State{Phase: agent.Running}})
+	e.await("state", func(m message) bool {
+		return m.Method == wire.StateNote && strings.Contains(string(m.Params), `"phase":"running"`)
+	})
+	e.await("status", func(m message) bool {
+		return m.Method == wire.StatusNote && strings.Contains(string(m.Params), `"activeTurns":1`)
+	})
+	if all, _ := e.events(); len(all) != 0 {
+		t.Errorf("events without a subscription: %v", all)
 	}
 }
 

@@ -58,8 +58,8 @@ type SubmitResult struct {
 
 // SubscribeParams asks for the events of a conversation as [EventsNote] and its
 // state as [StateNote]. With Epoch the events after SinceSeq come first; without
-// it the subscription begins now. A second subscription to a conversation
-// replaces the first.
+// it those after the last change of state. A second subscription to a
+// conversation replaces the first.
 type SubscribeParams struct {
 	ConversationID string `json:"conversationId"`
 	SinceSeq       uint64 `json:"sinceSeq,omitzero"`
