@@ -12,6 +12,8 @@ BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 # Git refuses to answer Go in a checkout that belongs to somebody else, and that fails the build.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 TOOL := $(GO) tool -modfile=.ci/tools.mod
+# Some tests mount a small file system: who is not root does that in a namespace of their own.
+AS_ROOT := $(shell [ "$$(id -u)" = 0 ] || echo unshare --user --map-root-user --mount)
 # What `go test` gets in `make test`.
 TESTFLAGS ?= -race -timeout 20m
 
@@ -29,7 +31,7 @@ demo: build ## watch the agent mend a small project: no key, no account, no netw
 
 test: install check ## install what the tests need, then check and run every test
 	@mkdir -p tests/out
-	$(GO) test -json $(TESTFLAGS) ./... | $(GO) run ./tests/report -out tests/out/test.json
+	$(AS_ROOT) $(GO) test -json $(TESTFLAGS) ./... | $(GO) run ./tests/report -out tests/out/test.json
 
 quick: ## the inner loop: the short tests only, under two minutes
 	$(GO) test -race -short ./agent/... ./cmd/... ./lsp/... ./providers/... ./session/... ./tools/...
