@@ -13,7 +13,6 @@ import (
 	"github.com/lakecode/lakecode/tests/editor"
 )
 
-
 // cpu is the user and system time of a process so far. /proc/PID/schedstat is
 // in nanoseconds, per thread.
 func cpu(pid int) (time.Duration, error) {

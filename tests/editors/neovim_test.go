@@ -197,15 +197,14 @@ func TestNeovimFixesAFileAndSeesUnsavedText(t *testing.T) {
 		call bash {"command": "false", "description": "show a failing command"}
 		call read_file {"path": "../no"}
 		end
-		say Two lines
-		say of text.`})
+		say "Two lines\nof text."`})
 	v := startVim(t, map[string]string{"a.txt": "on disk\n", "b.txt": "wrong\n"}, m)
 	v.cmd("edit a.txt")
 	v.keys("cctyped in Neovim<Esc>")
 	v.send("please fix it")
 	v.until("of text.")
 	v.want("## You", "please fix it", "## Lakecode", "I will look.", "✓ read_file  a.txt", "✓ search_text  typed",
-		"✓ edit_file  b.txt  +1 -1", "✓ bash  false", "✗ read_file  ../no", "Two lines")
+		"✓ edit_file  b.txt  +1 -1", "✓ bash  false", "✗ read_file  ../no", "Two lines\nof text.")
 	if b, err := os.ReadFile(filepath.Join(v.root, "b.txt")); err != nil || string(b) != "right\n" {
 		t.Errorf("b.txt is %q, %v", b, err)
 	}

@@ -119,6 +119,10 @@ function M.request(method, params, done, failed)
       done(result)
     end
   end
+  -- An empty table would be sent as an array.
+  if next(params) == nil then
+    params = vim.empty_dict()
+  end
   -- Without debounce no change of any buffer waits, so it does not matter which
   -- buffer the request is made for.
   local buf = vim.api.nvim_get_current_buf()
