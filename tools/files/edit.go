@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -53,7 +52,7 @@ func (b *box) edit(ctx context.Context, in editIn, io *tools.IO) (tools.Output, 
 		return tools.Output{}, err
 	}
 	seen, was := b.w.WasRead(p)
-	moved := was && seen.Hash != sha256.Sum256(f.Data)
+	moved := was && !seen.Is(f.Data)
 	after, notes, bad := apply(p, t.s, in.Edits, moved)
 	if bad != nil {
 		return tools.Output{}, explain(bad, p, f, seen, was, moved)

@@ -172,13 +172,14 @@ func TestWritersStayInsideAndRespectWhatIsReadOnly(t *testing.T) {
 	must(t, os.WriteFile(out+"/f", []byte("text\n"), 0o644))
 	must(t, os.Symlink(out+"/f", d.abs("out")))
 	must(t, os.Symlink(out, d.abs("outdir")))
+	must(t, os.Symlink("/dev/zero", d.abs("zero")))
 	must(t, os.Symlink("real", d.abs("in")))
 	must(t, os.Chmod(d.abs("ro"), 0o444))
 	must(t, syscall.Mount("tmpfs", d.abs("mnt"), "tmpfs", 0, "size=64k"))
 	t.Cleanup(func() { must(t, syscall.Unmount(d.abs("mnt"), syscall.MNT_DETACH)) })
 	must(t, os.WriteFile(d.abs("mnt/f"), []byte("text\n"), 0o644))
 
-	for _, path := range []string{"out", "outdir/f", "outdir/new", "../f", out + "/f"} {
+	for _, path := range []string{"out", "outdir/f", "outdir/new", "zero", "../f", out + "/f"} {
 		d.bad(tools.OutsideRoot, "write_file", args{"path": path, "content": "x"}, "outside the workspace")
 		d.bad(tools.OutsideRoot, "edit_file", args{"path": path, "edits": edits("text", "x")}, "outside the workspace")
 		d.bad(tools.OutsideRoot, "read_file", args{"path": path}, "outside the workspace")

@@ -261,6 +261,9 @@ func TestToolsSeeTheEditorsUnsavedText(t *testing.T) {
 	d.bad(tools.Stale, "write_file", args{"path": "new", "content": "x"}, "unsaved changes in the editor")
 	d.bad(tools.Stale, "write_file", args{"path": "a", "content": "x"}, "unsaved changes in the editor")
 	d.check("a", "disk\n")
+	must(t, os.WriteFile(d.abs("a"), []byte("typed\r\n"), 0o644)) // the person saves it
+	d.ok("write_file", args{"path": "a", "content": "disk\n"}, "CRLF line ends were kept")
+	must(t, os.WriteFile(d.abs("a"), []byte("disk\n"), 0o644))
 	uri := overlay.FileURI(d.abs("a"))
 	_ = d.docs.Change(uri, 1, nil)
 	d.ok("read_file", args{"path": "a"}, "what the editor shows is not known\n1\tdisk")

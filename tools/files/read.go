@@ -15,7 +15,7 @@ import (
 // A file up to maxWhole bytes is read into memory; a larger one, up to
 // maxStream, is gone through for the lines that were asked for.
 const (
-	maxWhole  = 8 << 20
+	maxWhole  = workspace.MaxWritable
 	maxStream = 512 << 20
 )
 

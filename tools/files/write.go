@@ -2,7 +2,7 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -97,7 +97,7 @@ func (b *box) replaceable(p workspace.Path, f workspace.File) error {
 	}
 	seen, was := b.w.WasRead(p)
 	switch {
-	case len(f.Data) == 0 || was && seen.Hash == f.Hash:
+	case len(f.Data) == 0 || was && seen.Is(f.Data):
 		return nil
 	case was:
 		return tools.Errorf(tools.Stale, "Read it again, then decide.",
@@ -121,7 +121,7 @@ func settled(p workspace.Path, f workspace.File) error {
 
 // since shows what has changed, when the text that was read is still known.
 func since(seen workspace.Seen, f workspace.File) string {
-	if seen.Text == nil || sha256.Sum256(f.Data) == seen.Hash {
+	if seen.Text == nil {
 		return ""
 	}
 	added, removed, diff := compare(string(seen.Text), string(f.Data), maxMoved)
@@ -158,7 +158,8 @@ func keepForm(content string, old text, data string) (string, []string) {
 
 // nothing says of an error of a writer's preparation that nothing has changed.
 func nothing(err error) error {
-	if te, ok := err.(*tools.Error); ok { //nolint:errorlint // the workspace returns it bare
+	var te *tools.Error
+	if errors.As(err, &te) {
 		return tools.Errorf(te.Code, te.Next, "%s Nothing was written.", te.Text)
 	}
 	return err

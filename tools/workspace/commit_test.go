@@ -8,13 +8,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/lakecode/lakecode/lsp/overlay"
 	"github.com/lakecode/lakecode/session/durable"
@@ -318,6 +321,63 @@ func TestCommitOnAFullOrReadOnlyDiskChangesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// As another user than root, for whom permissions mean something.
+func TestCommitWithoutPermissionChangesNothing(t *testing.T) {
+	b := open(t, map[string]string{"a": "a", "dir/b": "b", "mine": "m", "secret": "s"})
+	must(t, os.MkdirAll(b.journal.dir, 0o700))
+	for _, path := range []string{b.Root(), b.abs("a"), b.abs("dir/b"), b.journal.dir} {
+		must(t, os.Chown(path, nobody, nobody))
+	}
+	must(t, os.Chmod(b.abs("secret"), 0o600))
+	for dir := b.journal.dir; dir != os.TempDir(); dir = filepath.Dir(dir) {
+		must(t, os.Chmod(dir, 0o755))
+	}
+	set := ChangeSet{Files: []FileChange{b.change("a", "A"), b.change("dir/b", "B")}}
+	foreign := ChangeSet{Files: []FileChange{b.change("mine", "M")}}
+	asNobody(t, func() {
+		_, err := b.Commit(t.Context(), set)
+		refused(t, err, tools.NotAllowed, "Could not write dir/b: permission denied", "Nothing was written.")
+		_, err = b.Commit(t.Context(), foreign)
+		refused(t, err, tools.NotAllowed, "mine is read-only", "Nothing was written.")
+		_, err = b.Read(t.Context(), Path{Abs: b.abs("secret"), Rel: "secret"}, 10)
+		refused(t, err, tools.NotAllowed, "permission denied")
+		_, err = b.Commit(t.Context(), ChangeSet{Files: set.Files[:1]})
+		must(t, err)
+	})
+	b.check(map[string]string{"a": "A", "dir": "/", "dir/b": "b", "mine": "m", "secret": "s"})
+}
+
+const nobody = 65534
+
+// asNobody runs f with the file rights of another user, which on Linux belong
+// to a thread.
+func asNobody(t *testing.T, f func()) {
+	t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	old, err := unix.SetfsuidRetUid(nobody)
+	must(t, err)
+	defer func() {
+		_, err := unix.SetfsuidRetUid(old)
+		must(t, err)
+	}()
+	f()
+}
+
+func TestCommitWaitsForAnotherProcessInTheJournal(t *testing.T) {
+	b := open(t, map[string]string{"a": "a"})
+	unlock, err := journal{b.journal.dir}.lock(t.Context())
+	must(t, err)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 20*time.Millisecond, errors.New("the person stopped it"))
+	defer cancel()
+	_, err = b.Commit(ctx, ChangeSet{Files: []FileChange{b.change("a", "A")}})
+	refused(t, err, tools.Cancelled, "the person stopped it", "Nothing was written.")
+	b.check(map[string]string{"a": "a"})
+	unlock()
+	_, err = b.Commit(t.Context(), ChangeSet{Files: []FileChange{b.change("a", "A")}})
+	must(t, err)
 }
 
 func TestCommitNeedsAJournalThatCanBeWritten(t *testing.T) {

@@ -178,6 +178,22 @@ func (j journal) object(hash string) ([]byte, error) {
 	return data, nil
 }
 
+// sweep removes what a process left that was killed while it wrote a record.
+// The lock must be held: then nobody is writing one.
+func (j journal) sweep() {
+	for _, dir := range []string{objects, pending, changes} {
+		entries, err := os.ReadDir(filepath.Join(j.dir, dir))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), durable.TempPrefix) {
+				_ = os.Remove(filepath.Join(j.dir, dir, e.Name())) // one that stays does no harm
+			}
+		}
+	}
+}
+
 // open lists the intents that have not ended. A record that cannot be read is
 // named in bad and left where it is.
 func (j journal) open() (list []intent, bad []string, err error) {

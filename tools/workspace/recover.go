@@ -38,6 +38,7 @@ func (w *Workspace) Recover(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("recover changes: %w", err)
 	}
 	defer unlock()
+	w.journal.sweep()
 	list, bad, err := w.journal.open()
 	if err != nil {
 		return nil, fmt.Errorf("recover changes: %w", err)

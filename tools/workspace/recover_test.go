@@ -133,6 +133,9 @@ func TestAChangeThatWasKilledIsUndoneOrStands(t *testing.T) {
 			left := b.tree()
 			say, err := b.Recover(t.Context())
 			must(t, err)
+			if left, _ := filepath.Glob(filepath.Join(b.journal.dir, "*", durable.TempPrefix+"*")); len(left) > 0 {
+				t.Errorf("left in the journal: %v", left)
+			}
 			after := b.tree()["d0/f0"] == "after d0/f0"
 			b.check(manyTree(after))
 			t.Logf("%d paths before recovery, stands %v: %.120q", len(left), after, say)

@@ -33,6 +33,12 @@ type Seen struct {
 	Text []byte // nil when it is no longer remembered; do not change it
 }
 
+// Is reports whether data is what was seen. What an editor changes by saving a
+// buffer that was seen, such as line ends, makes no difference.
+func (s Seen) Is(data []byte) bool {
+	return s.Hash == sha256.Sum256(data) || s.Text != nil && clean(string(s.Text), data)
+}
+
 // reads remembers them, and in a file beside the journal, so that a session
 // that is opened again need not read again.
 type reads struct {
@@ -52,8 +58,8 @@ func (w *Workspace) MarkRead(p Path, data []byte) {
 	w.reads.mark(p.Abs, data)
 }
 
-// WasRead returns what the conversation last saw of p. Whether that is the
-// present content is for the caller to compare.
+// WasRead returns what the conversation last saw of p, which need not be the
+// present content: see [Seen.Is].
 func (w *Workspace) WasRead(p Path) (Seen, bool) {
 	w.reads.mu.Lock()
 	defer w.reads.mu.Unlock()

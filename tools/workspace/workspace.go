@@ -13,7 +13,7 @@ import (
 
 // MaxWritable is the size in bytes above which a file is not changed, because
 // its former content is kept in memory and in the journal.
-const MaxWritable = 16 << 20
+const MaxWritable = 8 << 20
 
 // Config is what a Workspace is made of.
 type Config struct {
