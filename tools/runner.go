@@ -64,7 +64,7 @@ func (r *Runner) View() *View { return r.cfg.View }
 // only after the tool has returned, also when ctx ends before.
 //
 // The steps, here and nowhere else: look up in the view; parse and validate the
-// arguments; require a description; decide; enter the lane; make the start
+// arguments; require a description; the tool's policy; decide; enter the lane; make the start
 // durable; run; after-steps; bound the output.
 func (r *Runner) Invoke(ctx context.Context, c Call) Result {
 	began := time.Now()
@@ -88,6 +88,11 @@ func (r *Runner) invoke(ctx context.Context, c Call) Result {
 	args, bad := t.check(c.Args)
 	if bad != nil {
 		return refuse(Refused, bad)
+	}
+	if t.policy != nil {
+		if bad := t.policy(args); bad != nil {
+			return refuse(Refused, bad)
+		}
 	}
 	if r.cfg.View.terms[at] == AskEachTime {
 		if bad := r.approve(ctx, c, t.spec); bad != nil {

@@ -50,7 +50,9 @@ type Tool struct {
 	spec Spec
 	args *jsonschema.Resolved
 	keys []string // known argument names, in the schema's order
-	run  func(ctx context.Context, raw json.RawMessage, io *IO) (Output, error)
+	// policy refuses a call before anybody is asked; nil: none.
+	policy func(raw json.RawMessage) *Error
+	run    func(ctx context.Context, raw json.RawMessage, io *IO) (Output, error)
 }
 
 // Spec returns the tool's description. The value is shared: do not change it.
@@ -84,6 +86,21 @@ func New[In any](spec Spec, run func(ctx context.Context, in In, io *IO) (Output
 		}
 		return run(ctx, in, io)
 	}}, nil
+}
+
+// WithPolicy returns t with a check of valid arguments that refuses a call
+// before the decision, the lane and the record of its start (spec 11: bash).
+// It is cheap, has no side effects and is safe for concurrent use. In is the
+// type that t was made with.
+func WithPolicy[In any](t Tool, check func(in In) *Error) Tool {
+	t.policy = func(raw json.RawMessage) *Error {
+		var in In
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return &Error{Code: BadArguments, Text: err.Error()}
+		}
+		return check(in)
+	}
+	return t
 }
 
 // plain drops the "null" alternative that jsonschema-go gives slices and
