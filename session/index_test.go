@@ -190,6 +190,7 @@ func TestListShowsWhatIsDamaged(t *testing.T) {
 		"middle": middle,
 		"newer":  append([]byte("lakecode-session 2\n"), data[len(header()):]...),
 		"empty":  {},
+		"grown":  append(bytes.Clone(data), "no record\nnor this\n"...),
 		"zeros":  make([]byte, 100),
 	} {
 		for _, indexed := range []bool{true, false} {

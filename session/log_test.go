@@ -193,9 +193,10 @@ func TestMendingAfterAFailedSync(t *testing.T) {
 	if l.synced >= l.entry.Size {
 		t.Fatal("nothing to write again")
 	}
+	before := l.entry.Size
 	save(t, l, a, Titled{Title: "yes"})
-	if l.flaw != nil || l.unsure || l.synced == 0 {
-		t.Errorf("not mended: %v, %v", l.flaw, l.unsure)
+	if l.flaw != nil || l.unsure || l.synced != before {
+		t.Errorf("not mended: %v, %v, %d bytes are durable of %d", l.flaw, l.unsure, l.synced, before)
 	}
 	_, b := reopen(t, s, l)
 	same(t, a, b)

@@ -178,7 +178,8 @@ func (l *Log) load(ctx context.Context) (*Archive, error) {
 		// A log is born with its first record, so no crash can have torn it.
 		return nil, &DamagedError{Path: l.path, Reason: "its first record is missing"}
 	}
-	l.entry.Size, l.entry.Sum, l.synced = s.end, s.sum, s.end
+	l.entry.Size, l.entry.Sum = s.end, s.sum
+	l.synced, l.noted = s.end, s.end
 	if torn {
 		kept, err := l.cut(ctx, info.Size())
 		if err != nil {
