@@ -71,7 +71,7 @@ func (f *frames) next() ([]byte, error) {
 // header reads header lines up to the blank one and returns the length that
 // they declare.
 func (f *frames) header() (int64, error) {
-	length, size := int64(-1), int64(0)
+	length := int64(-1)
 	for {
 		line, err := f.line()
 		if err != nil {
@@ -80,7 +80,6 @@ func (f *frames) header() (int64, error) {
 			}
 			return 0, err
 		}
-		size += int64(len(line)) + 1
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			if length >= 0 {
@@ -97,9 +96,9 @@ func (f *frames) header() (int64, error) {
 				f.garbage += int64(len(line) - at)
 			}
 		case !isField(line):
-			// A body that was longer than its header said, or a stray print.
-			f.garbage += size
-			length, size = -1, 0
+			// A body that was longer than its header said, or a stray print; in the
+			// middle of a header it takes nothing from what that says.
+			f.garbage += int64(len(line))
 		}
 	}
 }

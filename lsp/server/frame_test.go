@@ -42,6 +42,7 @@ func TestFramesSurviveGarbage(t *testing.T) {
 		{"empty body", frame("") + frame("{1}"), []string{"", "{1}"}, io.EOF},
 		{"stray line", "hello world\n" + frame("{1}") + "Warning: x\n" + frame("{2}"), []string{"{1}", "{2}"}, io.EOF},
 		{"stray text before the header on its line", frame("{1}") + "oops" + frame("{2}"), []string{"{1}", "{2}"}, io.EOF},
+		{"stray line inside of a header", "Content-Length: 3\r\nWARNING x\r\n\r\n{1}" + frame("{2}"), []string{"{1}", "{2}"}, io.EOF},
 		{"length too short", "Content-Length: 2\r\n\r\n{\"a\":1}" + frame("{2}"), []string{`{"`, "{2}"}, io.EOF},
 		{"length too long takes the next header with it", "Content-Length: 5\r\n\r\n{1}" + frame("{2}") + frame("{3}"), []string{"{1}Co", "{3}"}, io.EOF},
 		{"body that quotes a header", "Content-Length: 1\r\n\r\n{\"Content-Length: 4\":1}" + frame("{2}"), []string{"{", "{2}"}, io.EOF},

@@ -324,19 +324,24 @@ func TestConversationOpenedWhileMuchHappensIsWatched(t *testing.T) {
 }
 
 func TestAnswerToSubscribeComesBeforeTheEvents(t *testing.T) {
-	for range 50 {
-		e := serve(t, full)
-		c := e.conversation()
-		c.publish(agent.CallStarted{Call: "c"})
-		id := e.request(wire.ConversationSubscribe, `{"conversationId":"s1","epoch":"epoch-1"}`)
-		e.event(wire.KindCallStarted)
-		for _, m := range e.messages() {
-			if m.Method == wire.EventsNote {
-				t.Fatal("the event came first")
-			}
-			if string(m.ID) == id && m.Method == "" {
-				break
-			}
+	e := serve(t, full)
+	c := e.conversation()
+	c.publish(agent.CallStarted{Call: "c"})
+	e.alive() // the next write of the table is ordered after the last read
+	subscribe := e.srv.methods[wire.ConversationSubscribe]
+	e.srv.methods["test/slow"] = func(ctx context.Context, params []byte) (any, waiting, error) {
+		result, wait, err := subscribe(ctx, params)
+		time.Sleep(50 * time.Millisecond) // an answer that takes its time
+		return result, wait, err
+	}
+	id := e.request("test/slow", `{"conversationId":"s1","epoch":"epoch-1"}`)
+	e.event(wire.KindCallStarted)
+	for _, m := range e.messages() {
+		if m.Method == wire.EventsNote {
+			t.Fatal("the event came first")
+		}
+		if string(m.ID) == id && m.Method == "" {
+			break
 		}
 	}
 }

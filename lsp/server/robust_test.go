@@ -87,6 +87,10 @@ func TestGarbageBetweenMessagesIsSurvived(t *testing.T) {
 	e := serve(t, full)
 	e.raw("Segmentation fault\n\x1b[31mwarning: x\x1b[0m\n")
 	e.alive()
+	logged := e.logs.FilterMessage("input that is no message was passed over").All()
+	if len(logged) != 1 || logged[0].ContextMap()["bytes"] != int64(len("Segmentation fault\x1b[31mwarning: x\x1b[0m")) {
+		t.Errorf("logged %v", logged)
+	}
 	e.raw("Content-Length: 200000000\r\n\r\n")
 	if _, err := io.CopyN(e.to, zeros{}, 200000000); err != nil {
 		t.Fatal(err)
