@@ -151,6 +151,9 @@ func FuzzScanAgreesWithPlainRegexp(f *testing.F) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("pattern %q regex %v fold %v text %q (-plain +got):\n%s", pattern, isRegex, fold, text, diff)
 		}
+		if _, n, err := s.scan(context.Background(), text, 0); n != total || err != nil {
+			t.Errorf("pattern %q regex %v fold %v text %q: %d lines when they are only counted, %d when shown: %v", pattern, isRegex, fold, text, n, total, err)
+		}
 		if total > 0 && !s.mayMatch(text) {
 			t.Errorf("pattern %q: the quick look says no", pattern)
 		}

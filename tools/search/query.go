@@ -22,6 +22,8 @@ type query struct {
 	// needles: every matching line holds one of them. Without any, every line
 	// has to be judged.
 	needles []needle
+	// letters serve automata that tell whether a line matches; nil: re has to.
+	letters *alphabet
 }
 
 // compile reads a pattern: literal text, or a regular expression of RE2. The
@@ -47,7 +49,8 @@ func compile(pattern string, isRegex, fold bool) (*query, error) {
 	if namesNewline(tree) {
 		return nil, tools.Errorf(tools.BadArguments, "Search for one line of it, and use context to see the lines around.", "pattern spans lines; a match is always inside one line.")
 	}
-	f := known(tree.Simplify())
+	tree = tree.Simplify()
+	f := known(tree)
 	q := &query{pattern: pattern, needles: f.required()}
 	if f.exact && f.bare && f.text != "" && !strings.Contains(f.text, "\r") {
 		return q, nil
@@ -62,6 +65,7 @@ func compile(pattern string, isRegex, fold bool) (*query, error) {
 	if q.re, err = regexp.Compile(source); err != nil {
 		return nil, explain(pattern, err)
 	}
+	q.letters = newAlphabet(tree)
 	return q, nil
 }
 

@@ -12,7 +12,7 @@ const (
 	checkEvery = 4096
 	// longLine is the length in bytes from which a line is handed to the
 	// regular expression piece by piece, so that a search can be stopped in it.
-	longLine = 1 << 20
+	longLine = 64 << 10
 )
 
 // span is a matching line in a buffer: [start, end) without the line end, the
@@ -28,11 +28,16 @@ type span struct {
 type scanner struct {
 	q       *query
 	finders []finder
+	machine *automaton // nil where the expression has to be asked
 	spans   []span
 }
 
 func newScanner(q *query) *scanner {
-	return &scanner{q: q, finders: make([]finder, len(q.needles))}
+	s := &scanner{q: q, finders: make([]finder, len(q.needles))}
+	if q.letters != nil {
+		s.machine = newAutomaton(q.letters)
+	}
+	return s
 }
 
 // scan returns the first keep matching lines and the number of all, or the
@@ -45,7 +50,7 @@ func (s *scanner) scan(ctx context.Context, buf []byte, keep int) ([]span, int, 
 	total, judged := 0, 0
 	number, counted := 1, 0 // the line number at offset counted
 	for pos := 0; pos < len(buf); {
-		hit := s.candidate(buf, pos)
+		hit := s.candidate(ctx, buf, pos)
 		if hit >= len(buf) {
 			break
 		}
@@ -69,15 +74,23 @@ func (s *scanner) scan(ctx context.Context, buf []byte, keep int) ([]span, int, 
 			s.spans = append(s.spans, span{start, end, start + from, start + to, number})
 		}
 	}
+	if ctx.Err() != nil { // what found nothing may have given up
+		return nil, 0, context.Cause(ctx)
+	}
 	return s.spans, total, nil
 }
+
+func (s *scanner) usesMachine() bool { return s.machine != nil && !s.machine.spent }
 
 var newline = []byte{'\n'}
 
 // candidate returns a place at or after pos, which is the start of a line, in
 // the next line that may match.
-func (s *scanner) candidate(buf []byte, pos int) int {
+func (s *scanner) candidate(ctx context.Context, buf []byte, pos int) int {
 	if len(s.finders) == 0 {
+		if s.usesMachine() {
+			return s.machine.find(ctx, buf, pos)
+		}
 		return pos
 	}
 	at := len(buf)
@@ -118,13 +131,24 @@ func (s *scanner) judge(ctx context.Context, line []byte, hit int, where bool) (
 		}
 		return loc[0], loc[1], true, nil
 	case !where:
-		return 0, 0, re.Match(line), nil
+		return 0, 0, s.matches(ctx, line), nil
 	}
 	loc := re.FindIndex(line)
 	if loc == nil {
 		return 0, 0, false, nil
 	}
 	return loc[0], loc[1], true, nil
+}
+
+func (s *scanner) matches(ctx context.Context, line []byte) bool {
+	if s.usesMachine() {
+		// Without needles the machine has found the line.
+		ok := len(s.finders) == 0 || s.machine.find(ctx, line, 0) < len(line)
+		if s.usesMachine() {
+			return ok
+		}
+	}
+	return s.q.re.Match(line)
 }
 
 // lineReader hands a long line to a regular expression and ends it early when
@@ -138,7 +162,7 @@ type lineReader struct {
 
 // ReadRune implements io.RuneReader.
 func (r *lineReader) ReadRune() (rune, int, error) {
-	if r.read++; r.at >= len(r.line) || r.read%(64<<10) == 0 && r.ctx.Err() != nil {
+	if r.read++; r.at >= len(r.line) || r.read%(16<<10) == 0 && r.ctx.Err() != nil {
 		return 0, 0, io.EOF
 	}
 	if c := r.line[r.at]; c < utf8.RuneSelf {

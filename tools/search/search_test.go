@@ -343,9 +343,12 @@ func TestGlobsSelectByNameOrPath(t *testing.T) {
 
 func TestCancellingEndsASearchSoon(t *testing.T) {
 	f := newFixture(t, nil)
-	f.write("huge-line", strings.Repeat("ab", 25<<20))
-	for i := range 40 {
-		f.write(fmt.Sprintf("many/%d", i), strings.Repeat(strings.Repeat("ab", 40)+"\n", 20_000))
+	f.write("huge-line", strings.Repeat("ab", 25<<20)+"d")
+	f.write("many/0", strings.Repeat(strings.Repeat("ab", 40)+"\n", 20_000))
+	for i := range 1000 {
+		if err := os.Link(f.path("many/0"), f.path(fmt.Sprintf("many/%d", i+1))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, path := range []string{"huge-line", "many"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
