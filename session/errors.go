@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// ErrNotFound: there is no session with that id. It comes wrapped.
+// ErrNotFound says that there is no session with that id. It comes wrapped.
 var ErrNotFound = errors.New("no such session")
 
-// LockedError: another process, or another part of this one, has the session
-// open. PID is 0 when the owner has not written its name yet.
+// LockedError says that another process, or another part of this one, has the
+// session open. PID is 0 when the owner has not written its name yet.
 type LockedError struct {
 	ID    ID
 	PID   int
@@ -27,8 +27,8 @@ func (e *LockedError) Error() string {
 		e.ID, e.PID, e.Host, e.Since.Local().Format("2006-01-02 15:04:05"))
 }
 
-// DamagedError: a stored file cannot be used; it was left as it is. Everything
-// before Offset, in bytes, is sound. Err is the cause when the file could not
+// DamagedError says that a stored file cannot be used; it was left as it is.
+// Everything before Offset, in bytes, is sound. Err is the cause when the file could not
 // be opened or read at all.
 type DamagedError struct {
 	Path   string
@@ -53,7 +53,7 @@ func (e *DamagedError) Error() string {
 // Unwrap returns the cause.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// NewerError: the file was written by a newer program.
+// NewerError says that the file was written by a newer program.
 type NewerError struct {
 	Path    string
 	Version int
@@ -65,7 +65,7 @@ func (e *NewerError) Error() string {
 		e.Path, e.Version, Version)
 }
 
-// HomeError: the folder for settings and sessions cannot be used.
+// HomeError says that the folder for settings and sessions cannot be used.
 type HomeError struct {
 	Path   string
 	Reason string

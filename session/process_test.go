@@ -55,8 +55,8 @@ func play(role string) error {
 func scripted(n int) Record {
 	rnd := rand.New(rand.NewPCG(uint64(n), 2))
 	size := rnd.IntN(6000)
-	if rnd.IntN(10) == 0 {
-		size = 200_000 + rnd.IntN(800_000) // large enough to be cut by a kill
+	if rnd.IntN(20) == 0 {
+		size = 100_000 + rnd.IntN(200_000) // more than one page by far
 	}
 	id := fmt.Sprint("m", n/4)
 	switch n % 4 {
@@ -126,7 +126,7 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 	var id ID
 	base, torn, unacknowledged := 0, 0, 0
 	for round := range rounds {
-		if round%10 == 0 { // a new log, before the old one makes the test slow
+		if round%6 == 0 { // a new log, before the old one makes the test slow
 			l, _ := newSession(t, s)
 			must(t, l.Close())
 			id, base = l.ID(), 0
@@ -142,7 +142,7 @@ func TestKilledWriterLosesNothingAcknowledged(t *testing.T) {
 			acknowledged = n
 			return true
 		}
-		for range rnd.IntN(40) {
+		for range rnd.IntN(25) {
 			if !ack() {
 				t.Fatalf("round %d: the writer ended by itself", round)
 			}
