@@ -64,7 +64,7 @@ func TestADocumentReachedByALinkIsSearchedOnce(t *testing.T) {
 	f.link("real", "via")
 	f.docs.Open(overlay.Doc{URI: overlay.FileURI(f.path("via/a")), Version: 1, Text: "needle\n"})
 	got, _ := f.search(textArgs{Pattern: "needle|old", Regex: true})
-	if !strings.HasPrefix(got, "1 matching line in 1 file (1 file searched; skipped: 1 links)\n\nreal/a (unsaved editor text)\n1:needle\n") {
+	if !strings.HasPrefix(got, "1 matching line in 1 file (1 file searched; skipped: 1 link)\n\nreal/a (unsaved editor text)\n1:needle\n") {
 		t.Errorf("got %s", got)
 	}
 }

@@ -71,6 +71,8 @@ func (r *reader) load(dir *folder, name string, t *tally) ([]byte, error) {
 	case isSpecial(err):
 		t.special++
 		return nil, nil
+	case isExhausted(err):
+		return nil, &budgetError{err.Error()}
 	default:
 		t.unreadable++
 		return nil, nil

@@ -158,18 +158,16 @@ func (f *found) scope(in textArgs, at place) string {
 func (f *found) skipped() string {
 	t := f.tally
 	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{
-		{t.binary, "binary"}, {t.unreadable, "unreadable"},
-		{t.large, fmt.Sprintf("over %d MiB", f.job.limits.FileBytes>>20)},
-		{t.special, "pipes or devices"}, {t.links, "links"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+	add := func(n int, text string) {
+		if n > 0 {
+			parts = append(parts, text)
 		}
 	}
+	add(t.binary, fmt.Sprintf("%d binary", t.binary))
+	add(t.unreadable, fmt.Sprintf("%d unreadable", t.unreadable))
+	add(t.large, fmt.Sprintf("%d over %d MiB", t.large, f.job.limits.FileBytes>>20))
+	add(t.special, count(t.special, "special file"))
+	add(t.links, count(t.links, "link"))
 	if len(parts) == 0 {
 		return ""
 	}

@@ -246,7 +246,7 @@ real/a
 1:needle
 `)
 	// A link that is named is resolved, as by every tool, and stays inside.
-	f.check(textArgs{Pattern: "needle", Path: "link-to-folder"}, "1 matching line in 1 file (1 file searched; skipped: 1 links)\n\nreal/a\n1:needle\n")
+	f.check(textArgs{Pattern: "needle", Path: "link-to-folder"}, "1 matching line in 1 file (1 file searched; skipped: 1 link)\n\nreal/a\n1:needle\n")
 	f.refused(textArgs{Pattern: "needle", Path: "link-out"}, tools.OutsideRoot)
 }
 
@@ -260,7 +260,7 @@ func TestPipesAndSocketsDoNotHangASearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	f.check(textArgs{Pattern: "needle"}, "1 matching line in 1 file (1 file searched; skipped: 2 pipes or devices)\n\na\n1:needle\n")
+	f.check(textArgs{Pattern: "needle"}, "1 matching line in 1 file (1 file searched; skipped: 2 special files)\n\na\n1:needle\n")
 	f.refused(textArgs{Pattern: "needle", Path: "pipe"}, tools.Other, "pipe is neither a file nor a folder")
 }
 
@@ -394,5 +394,66 @@ func TestTheToolRunsThroughTheRunner(t *testing.T) {
 	}
 	if info, err := os.Stat(f.git); err != nil || info.IsDir() {
 		t.Fatal(err)
+	}
+}
+
+type panics struct{}
+
+func (panics) visit(context.Context, *folder, string, *tally) error { panic("bug in a worker") }
+
+// The runner makes a result of a panic, which it can only in its own goroutine.
+func TestAPanicOfAWorkerReachesTheCall(t *testing.T) {
+	f := newFixture(t, map[string]string{"a": "x", "b/c": "x"})
+	dir, err := openRoot(f.root, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if p, ok := recover().(error); !ok || !strings.Contains(p.Error(), "bug in a worker") || !strings.Contains(p.Error(), "panics.visit") {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	w := &walk{limits: DefaultLimits()}
+	err = w.run(t.Context(), task{dir: dir, kind: plain}, []visitor{panics{}, panics{}})
+	t.Errorf("no panic, but %v", err)
+}
+
+// Every folder of a walk is let go of, however it ends.
+func TestNoDescriptorIsLeftOpen(t *testing.T) {
+	files := map[string]string{}
+	for i := range 30 {
+		files[fmt.Sprintf("d%d/e%d/f", i%7, i)] = "needle"
+	}
+	f := newFixture(t, files)
+	s := f.searcher()
+	before := descriptors(t)
+	for _, limits := range []Limits{{}, {Entries: 20}, {Bytes: 50}, {Depth: 1}, {Time: 1}} {
+		s.limits = limits.orDefault()
+		for _, path := range []string{"", "d1", "d1/e1/f"} {
+			_, _ = s.text(t.Context(), textArgs{Pattern: "needle", Path: path}, nil)
+		}
+	}
+	if after := descriptors(t); after != before {
+		t.Errorf("%d descriptors open, %d before", after, before)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
+}
+
+func TestTheDescriptionIsShort(t *testing.T) {
+	ts, err := New(Config{Workspace: newFixture(t, nil).searcher().tree})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := ts[0].Spec()
+	if n := len(spec.Description) + len(spec.Schema); n > 1200 {
+		t.Errorf("%d bytes of description and schema:\n%s\n%s", n, spec.Description, spec.Schema)
 	}
 }

@@ -94,6 +94,12 @@ func openAt(dir int, name string, flags int) (int, error) {
 func isLink(err error) bool { return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EMLINK) }
 func isGone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
 
+// isExhausted: this process or the machine has nothing left to open it with,
+// which says nothing about the file.
+func isExhausted(err error) bool {
+	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
+}
+
 // isSpecial: a socket, or a device without a driver.
 func isSpecial(err error) bool {
 	return errors.Is(err, unix.ENXIO) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EOPNOTSUPP)

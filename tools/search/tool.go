@@ -36,10 +36,9 @@ func New(cfg Config) ([]tools.Tool, error) {
 	text, err := tools.New(tools.Spec{
 		Name: "search_text",
 		Tier: tools.Read,
-		Description: `Search the text of files for a string, or for an RE2 regular expression with regex: true (no look-around, no backreferences). ` +
-			`A match is inside one line. Results are grouped by file as line:text (12:match, 13-context), at most 50 matching lines a file and 200 in all, with the totals and what was cut. ` +
-			`Ignored files, build folders and binary files are left out unless path names them; links are not followed; unsaved editor text is searched instead of the disk. ` +
-			`For a symbol's definition or uses prefer lsp where it works.`,
+		Description: `Find text in files: a string or, with regex, an RE2 expression (no look-around, no backreferences). A match lies inside one line. ` +
+			`The result is grouped by file (12:match, 13-context), with the totals and what was cut: at most 50 matching lines a file, 200 in all. ` +
+			`Ignored files and build folders are searched only when path names them, binary files never; links are not followed; unsaved editor text counts before the disk.`,
 	}, s.text)
 	if err != nil {
 		return nil, err
@@ -49,12 +48,12 @@ func New(cfg Config) ([]tools.Tool, error) {
 
 // textArgs are the arguments of search_text.
 type textArgs struct {
-	Pattern string `json:"pattern" jsonschema:"the text to find, taken literally unless regex is true"`
-	Regex   bool   `json:"regex,omitempty" jsonschema:"pattern is an RE2 regular expression; ^ and $ are the ends of a line"`
-	Path    string `json:"path,omitempty" jsonschema:"file or folder to search, relative to the workspace; default: all of it"`
-	Glob    string `json:"glob,omitempty" jsonschema:"only files that fit: *.go in any folder, src/**/*.{ts,tsx} from the workspace or from path, !*_test.go all others"`
+	Pattern string `json:"pattern" jsonschema:"text to find, literal unless regex is true"`
+	Regex   bool   `json:"regex,omitempty" jsonschema:"pattern is an RE2 expression; ^ and $ are the line's ends"`
+	Path    string `json:"path,omitempty" jsonschema:"file or folder, relative to the workspace; default: all of it"`
+	Glob    string `json:"glob,omitempty" jsonschema:"only files that fit: *.go in any folder; src/**/*.{ts,tsx}; !*_test.go for all others"`
 	Case    string `json:"case,omitempty" jsonschema:"sensitive (default) or insensitive"`
-	Context int    `json:"context,omitempty" jsonschema:"lines to show before and after each match, 0 to 10"`
+	Context int    `json:"context,omitempty" jsonschema:"lines before and after each match, 0 to 10"`
 }
 
 // maxContext is the largest context, in lines on each side.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -90,7 +91,7 @@ func (w *walk) run(ctx context.Context, first task, visitors []visitor) error {
 				}
 				err := context.Cause(ctx)
 				if err == nil {
-					err = w.do(ctx, job, v, &t)
+					err = w.guard(ctx, job, v, &t)
 				}
 				job.dir.drop()
 				w.queue.done(err)
@@ -101,7 +102,29 @@ func (w *walk) run(ctx context.Context, first task, visitors []visitor) error {
 		})
 	}
 	workers.Wait()
-	return w.queue.close()
+	err := w.queue.close()
+	var p *panicError
+	if errors.As(err, &p) {
+		panic(p) // in the goroutine of the call, where it becomes its result
+	}
+	return err
+}
+
+// panicError carries a panic from a worker to the goroutine of the call.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("%v\n%s", p.value, p.stack) }
+
+func (w *walk) guard(ctx context.Context, job task, v visitor, t *tally) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &panicError{p, debug.Stack()}
+		}
+	}()
+	return w.do(ctx, job, v, t)
 }
 
 func (w *walk) do(ctx context.Context, job task, v visitor, t *tally) error {
@@ -118,6 +141,8 @@ func (w *walk) do(ctx context.Context, job task, v visitor, t *tally) error {
 		case err != nil && isLink(err):
 			t.links++
 			return nil
+		case err != nil && isExhausted(err):
+			return &budgetError{err.Error()}
 		case err != nil:
 			t.unreadable++
 			return nil
