@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules
 GO ?= go
 # Works without a tag (then it is the commit) and without git (then it is empty).
 VERSION ?= $(shell git -c safe.directory='*' describe --tags --always --dirty 2>/dev/null)
-BUILD := -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+BUILD := -ldflags '-s -w -X main.version=$(VERSION)'
 # Git refuses to answer Go in a checkout that belongs to somebody else, and that fails the build.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 TOOL := $(GO) tool -modfile=.ci/tools.mod

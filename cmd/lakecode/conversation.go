@@ -91,7 +91,7 @@ func (h *host) registry(ws *workspace.Workspace) (*tools.Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	bash, err := shell.New(shell.Config{Workspace: ws, Proc: h.proc, Docs: ws.Dirty})
+	bash, err := shell.New(shell.Config{Workspace: ws, Proc: h.proc, Docs: func() []string { return ws.Dirty(h.ctx) }})
 	if err != nil {
 		return nil, err
 	}

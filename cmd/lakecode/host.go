@@ -76,7 +76,7 @@ func newHost(ctx context.Context, docs *overlay.Store, log *zap.Logger) *host {
 		open: map[session.ID]*convo.Convo{}, locks: &workspace.Locks{},
 		proc: proc.New(proc.Config{Run: runMark(), Reaper: []string{"/proc/self/exe", "reap"}, Env: os.Environ(), Log: log}),
 	}
-	h.client = openai.New(openai.Config{Log: log})
+	h.client = openai.New(openai.Config{})
 	h.models = newModels(ctx, h.providersFile, log)
 	return h
 }

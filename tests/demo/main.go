@@ -161,8 +161,11 @@ func (s *screen) show(m editor.Message) {
 func (s *screen) event(e event) {
 	switch wire.Kind(e.Kind) {
 	case wire.KindTurnStarted:
-		fmt.Printf("You       %s\n\nLakecode  ", e.Text)
+		fmt.Printf("You       %s\n\nLakecode\n", e.Text)
 	case wire.KindMessageDelta:
+		if !s.midLine {
+			fmt.Print("          ")
+		}
 		fmt.Print(strings.ReplaceAll(e.Text, "\n", "\n          "))
 		s.midLine = true
 	case wire.KindMessageEnded:
@@ -176,7 +179,6 @@ func (s *screen) event(e event) {
 		s.newline()
 		fmt.Printf("  [%s] %s  (%d ms)\n", e.Outcome, s.calls[e.CallID], e.TookMs)
 		fmt.Print(indent(excerpt(e), "      | "))
-		fmt.Print("          ")
 	case wire.KindTurnFinished:
 		s.newline()
 		if e.Error != nil {
