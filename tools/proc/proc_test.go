@@ -293,20 +293,29 @@ func TestSIGKILLOfTheProgramLeavesNothing(t *testing.T) {
 	}
 }
 
-// reaperOf finds the reaper of a process by its command line.
+// findReaper finds the reaper of a process by its command line.
+func findReaper(parent int) (pid int, ok bool) {
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, f := range files {
+		b, _ := os.ReadFile(f)
+		_, rest, _ := strings.Cut(string(b), ") ")
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
+		var state string
+		var ppid int
+		fmt.Sscan(rest, &state, &ppid)
+		if ppid == parent && state != "Z" && strings.HasSuffix(string(line), "\x00reap\x00") {
+			fmt.Sscan(string(b), &pid)
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
 func reaperOf(t *testing.T, parent int) (pid int) {
 	t.Helper()
-	await(t, "the reaper", func() bool {
-		files, _ := filepath.Glob("/proc/[0-9]*/stat")
-		for _, f := range files {
-			b, _ := os.ReadFile(f)
-			line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
-			if strings.Contains(string(b), fmt.Sprintf(") S %d ", parent)) && strings.HasSuffix(string(line), "\x00reap\x00") {
-				fmt.Sscan(string(b), &pid)
-				return true
-			}
-		}
-		return false
+	await(t, "the reaper", func() (ok bool) {
+		pid, ok = findReaper(parent)
+		return ok
 	})
 	return pid
 }
@@ -321,7 +330,8 @@ func TestADeadReaperIsReplaced(t *testing.T) {
 	wantDead(t, "the first reaper", first)
 	await(t, "another reaper", func() bool {
 		wait(t, start(t, s, proc.Spec{Argv: []string{"true"}}))
-		return reaperOf(t, os.Getpid()) != first
+		pid, ok := findReaper(os.Getpid())
+		return ok && pid != first
 	})
 }
 

@@ -10,26 +10,36 @@ type target struct {
 	run   string // "<run>:"
 	group int
 	born  uint64 // nothing older belongs to it, in clock ticks since boot
+	above int    // nothing with a smaller number belongs to it; spares reading most of /proc
 }
 
-// sweep kills what belongs to t until a look finds nothing alive, and names
-// what it killed. It gives up after limit or when quit closes.
+// sweep kills what belongs to t until a look finds nothing alive and all that
+// was killed has ended, and names it. It gives up after limit or when quit
+// closes.
 func sweep(t target, limit time.Duration, quit <-chan struct{}) (killed []string) {
 	end := time.NewTimer(limit)
 	defer end.Stop()
-	seen := map[int]bool{}
+	seen := map[process]bool{}
 	for {
-		found := sweepOnce(t)
-		if len(found) == 0 {
-			return killed
-		}
-		for _, p := range found {
-			if !seen[p.pid] {
-				seen[p.pid] = true
+		for _, p := range sweepOnce(t) {
+			if !seen[p.process] {
+				seen[p.process] = true
 				killed = append(killed, p.name)
 			}
 		}
-		again := time.NewTimer(3 * time.Millisecond)
+		busy := false
+		for p, alive := range seen {
+			// One that is ending has lost its mark before it is gone.
+			if alive && exists(p) {
+				busy = true
+			} else {
+				seen[p] = false
+			}
+		}
+		if !busy {
+			return killed
+		}
+		again := time.NewTimer(2 * time.Millisecond)
 		select {
 		case <-again.C:
 		case <-end.C:
@@ -42,8 +52,14 @@ func sweep(t target, limit time.Duration, quit <-chan struct{}) (killed []string
 	}
 }
 
+// process is one process of all that ever have its number.
+type process struct {
+	pid  int
+	born uint64
+}
+
 // found is a process that sweepOnce has sent SIGKILL.
 type found struct {
-	pid  int
+	process
 	name string // as the kernel has it, at most 15 bytes
 }

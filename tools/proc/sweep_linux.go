@@ -17,6 +17,11 @@ import (
 // the kernel takes at most 6 MiB of arguments and environment together.
 const maxEnviron = 8 << 20
 
+// quick is how long a child may have run for its descendants to be looked for
+// among the greater process numbers alone: the numbers cannot have gone all the
+// way round in that time.
+const quick = 200 * time.Millisecond
+
 // stat is what /proc/<pid>/stat tells, see proc_pid_stat(5).
 type stat struct {
 	pid, ppid, group, session int
@@ -25,9 +30,17 @@ type stat struct {
 	born                      uint64
 }
 
+// dead is true for one that only waits to be reaped.
+func (p stat) dead() bool { return p.state == 'Z' || p.state == 'X' }
+
+func exists(p process) bool {
+	now, ok := readStat(p.pid)
+	return ok && now.born == p.born && !now.dead()
+}
+
 // sweepOnce sends SIGKILL to every living process of t.
 func sweepOnce(t target) []found {
-	all := processes(t.born)
+	all := processes(t.born, t.above)
 	if t.group != 0 && t.born != 0 && slices.ContainsFunc(all, func(p stat) bool { return p.pid == t.group && p.born != t.born }) {
 		t.group = 0 // the number stands for another process now, so the group had ended
 	}
@@ -48,11 +61,11 @@ func sweepOnce(t target) []found {
 	}
 	var out []found
 	for _, p := range all {
-		if !mine[p.pid] || p.state == 'Z' || p.state == 'X' {
+		if !mine[p.pid] || p.dead() {
 			continue
 		}
 		if kill(p) {
-			out = append(out, found{p.pid, p.name})
+			out = append(out, found{process{p.pid, p.born}, p.name})
 		}
 	}
 	return out
@@ -93,8 +106,8 @@ func kill(p stat) bool {
 	return h.Signal(syscall.SIGKILL) == nil
 }
 
-// processes lists what was started at or after born.
-func processes(born uint64) []stat {
+// processes lists what was started at or after born with a number from above on.
+func processes(born uint64, above int) []stat {
 	d, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -104,7 +117,7 @@ func processes(born uint64) []stat {
 	out := make([]stat, 0, 16)
 	for _, n := range names {
 		pid, err := strconv.Atoi(n)
-		if err != nil {
+		if err != nil || pid < above {
 			continue
 		}
 		if p, ok := readStat(pid); ok && p.born >= born {
@@ -166,6 +179,17 @@ func markOf(pid int) string {
 	return ""
 }
 
+// lastPid is the number that was given last, see proc_loadavg(5).
+func lastPid() int {
+	var buf [128]byte
+	f := bytes.Fields(buf[:slurp("/proc/loadavg", buf[:])])
+	if len(f) == 0 {
+		return 0
+	}
+	n, _ := strconv.Atoi(string(f[len(f)-1]))
+	return n
+}
+
 // bornAt returns the start time of a process that is not reaped yet.
 func bornAt(pid int) uint64 {
 	p, _ := readStat(pid)
@@ -183,7 +207,11 @@ func (c *Child) settle() (left []string, took time.Duration, err error) {
 		}
 	}
 	took = time.Since(c.began)
-	left = sweep(c.target(), sweepLimit, nil)
+	t := c.target()
+	if took < quick && lastPid() >= c.Pid() {
+		t.above = c.Pid()
+	}
+	left = sweep(t, sweepLimit, nil)
 	c.setReaped()
 	return left, took, c.cmd.Wait()
 }

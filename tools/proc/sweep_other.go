@@ -16,8 +16,10 @@ func sweepOnce(t target) []found {
 	if syscall.Kill(-t.group, syscall.SIGKILL) != nil {
 		return nil // only zombies are left, or nothing that is ours
 	}
-	return []found{{pid: t.group, name: "group"}}
+	return []found{{process{pid: t.group}, "group"}}
 }
+
+func exists(p process) bool { return syscall.Kill(-p.pid, 0) == nil }
 
 func bornAt(int) uint64 { return 0 }
 

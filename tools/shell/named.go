@@ -16,7 +16,7 @@ func (j judge) named(name string, args []*syntax.Word) *tools.Error {
 	if slices.Contains(j.allow, b) || slices.Contains(j.allow, name) {
 		return nil
 	}
-	if c, ok := classOf(b); ok {
+	if c, ok := classOf(name); ok {
 		return refused(c.next, "%s is refused in bash: %s.", name, c.why)
 	}
 	if verb, ok := strings.CutPrefix(b, "git-"); ok {
@@ -29,6 +29,14 @@ func (j judge) named(name string, args []*syntax.Word) *tools.Error {
 		if len(args) > 0 {
 			if v, ok := opening(args[0]); !ok || strings.HasPrefix(v, "-") && v != "--" {
 				return refused("Write the format out, without options.", "printf with an option can set a variable of the shell.")
+			}
+		}
+	}
+	if b == "test" || b == "[" {
+		// The subscript of -v 'a[$(x)]' is expanded even though it is quoted.
+		for _, w := range args {
+			if v, ok := opening(w); !ok || v == "-v" || v == "-R" {
+				return refused("printenv NAME tells whether a variable is set.", "%s -v can run code.", b)
 			}
 		}
 	}

@@ -133,16 +133,16 @@ func (r *recorder) erase() {
 
 // flush counts the line as output.
 func (r *recorder) flush() {
-	text := r.line
+	text, fresh := r.line, r.line[r.sent:]
 	if !utf8.Valid(text) {
 		r.odd += invalid(text)
-		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+		text, fresh = bytes.ToValidUTF8(text, []byte("\uFFFD")), bytes.ToValidUTF8(fresh, []byte("\uFFFD"))
 	}
 	r.clean += int64(len(text))
-	if bytes.HasSuffix(text, []byte{'\n'}) {
+	if n := len(text); n > 0 && text[n-1] == '\n' {
 		r.lines++
 	}
-	r.tell(bytes.ToValidUTF8(r.line[r.sent:], []byte("\uFFFD")))
+	r.tell(fresh)
 	if room := outputHead - len(r.head); room > 0 && len(r.tail) == 0 {
 		n := min(room, len(text))
 		n -= partial(text[:n])

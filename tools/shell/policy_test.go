@@ -39,6 +39,7 @@ func TestAllowedCommandsAndChains(t *testing.T) {
 		"cargo test", "pytest -c x.ini -q tests", "npx jest -c jest.config.js", "npx tsc --noEmit", "uv run pytest -k find", "poetry run pytest", "bundle exec rake sort", "npm test",
 		"/usr/bin/make", "./configure --prefix=/x", "../scripts/check.sh", "docker compose up -d", "printenv", "which go", "type go", "kill 4711", "diff a b", "sha256sum a", "du -sh .",
 		"python3-config --includes", "nodemon", "node-gyp rebuild", "luacheck .", "rubocop", "perltidy a", "findmnt", "catalog", "lsof -i", "sortme", "shellcheck a", "zshenv-x",
+		"./wait", "./script", "scripts/watch x", "bin/patch", "./set",
 		"! true", "time make",
 	} {
 		if c == "! true" || c == "time make" {
@@ -69,7 +70,7 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 		"output is cut":      {"make > /dev/null", "make 2>/dev/null", "make < /dev/null"},
 		"pipe":               {"go test | head", "make 2>&1 | tee log", "a | b | c", "a |& b", "a && b | c", "a | b && c"},
 		"project's own commands": {
-			"python x.py", "python3 -c x", "python3.12 x", "/usr/bin/python3 x", "/opt/x/bin/python2.7 x", "pypy3 x", "node x.js", "node18 x", "nodejs x", "deno run x", "bun x.ts", "ruby x", "ruby3.1 x",
+			"python x.py", "python3 -c x", "python3.12 x", "/usr/bin/python3 x", ".venv/bin/python x", "../../../bin/python3 x", "/opt/x/bin/python2.7 x", "pypy3 x", "node x.js", "node18 x", "nodejs x", "deno run x", "bun x.ts", "ruby x", "ruby3.1 x",
 			"perl -e x", "perl5.36.0 x", "perl5.36-x86_64-linux-gnu x", "lua5.4 x", "php x", "php8.2 x", "Rscript x", "tclsh x", "osascript -e x", "PYTHON3 x", "python.exe x",
 			"uv run python -c x", "uv run --with x python3 y", "poetry run python x", "npx node x", "npx -p typescript node x", "npm exec node x", "npm exec -- node x", "bundle exec ruby x", "conda run -n env python x", "rustup run stable python x", "npx uv run python x", "yarn node x",
 		},
@@ -114,6 +115,7 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 		},
 		"Write it out":     {"git clone {-u,x} y", "uv run $CMD x", "npx {node,x}"},
 		"without options":  {"printf -v PATH x", `printf '-v' PATH x`, "printf -vPATH x", "printf {-v,PATH,x}"},
+		"printenv NAME":    {"test -v 'a[$(make)]'", "[ -v 'a[$(make)]' ]", "[ x -o '-v' y ]", "test {-v,x}", "[ -R x ]"},
 		"its arguments":    {"npx -c 'node x'", "npx --call=x", "npm exec -c x"},
 		"cannot parse":     {"echo 'x", "echo (", "if", "a &&", "&& a", "echo $(", "A[0]=1 make", "A=(1 2) make", "<", "echo \"", "a | ", "}", "cat <<"},
 		"control char":     {"echo a\x00b", "echo a\rb", "cat\x1b x", "a\x7f"},
