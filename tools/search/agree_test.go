@@ -105,13 +105,45 @@ func ripgrepLines(t *testing.T, rg, root string, args textArgs) []string {
 	return lines
 }
 
+// oddPatterns are expressions that a search for needles could get wrong.
+var oddPatterns = []string{
+	"abc", "a", "k", "Kelvin", "\u212a", "s", "\u017f", "(foo|bar)+x", "a{2,3}b", "(?i)ab(?-i)Cd", "x?abc|de", `\bfoo\b`, "^$", "^ab", "b$",
+	"(a|b)(c|d)", "(?:ab)+", "[ab]c", "é+", "(?i)É", "\uFFFD", `\x{80}`, "a\rb", "\r", "(|a)b", "foo(bar)?baz", "(?i)straSSe", "a.c", "(?s)a.c", `\Aab\z`, "ab|a|abc", "[^a]",
+}
+
+// Lines that are too long for the regular expression as a whole match as well.
+func TestLongLinesMatchLikeShortOnes(t *testing.T) {
+	pad := strings.Repeat("z ", longLine)
+	var text []byte
+	for _, l := range []string{"abc", "foobarx foo", "\xffk\u212as\u017fABC", "KELVIN aab \x80é\uFFFD\r", "AbCd", "foo", "strasse", "ab"} {
+		text = append(text, pad+l+"\n"+l+pad+"\r\n"+pad+" "+l+" "+pad+"\n"...)
+	}
+	for _, p := range oddPatterns {
+		q, err := compile(p, true, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		re, want := regexp.MustCompile(p), 0
+		for l := range bytes.Lines(text) {
+			if re.Match(bytes.TrimSuffix(bytes.TrimSuffix(l, []byte("\n")), []byte("\r"))) {
+				want++
+			}
+		}
+		letters := q.letters
+		for _, q.letters = range []*alphabet{letters, nil} {
+			for _, keep := range []int{0, 1 << 30} {
+				if _, got, err := newScanner(q).scan(t.Context(), text, keep); got != want || err != nil {
+					t.Errorf("pattern %q, keep %d: %d lines, want %d: %v", p, keep, got, want, err)
+				}
+			}
+		}
+	}
+}
+
 // FuzzScanAgreesWithPlainRegexp compares the search for needles with a regular
 // expression that is asked about every line.
 func FuzzScanAgreesWithPlainRegexp(f *testing.F) {
-	for _, p := range []string{
-		"abc", "a", "k", "Kelvin", "\u212a", "s", "\u017f", "(foo|bar)+x", "a{2,3}b", "(?i)ab(?-i)Cd", "x?abc|de", `\bfoo\b`, "^$", "^ab", "b$",
-		"(a|b)(c|d)", "(?:ab)+", "[ab]c", "é+", "(?i)É", "\uFFFD", `\x{80}`, "a\rb", "\r", "(|a)b", "foo(bar)?baz", "(?i)straSSe", "a.c", "(?s)a.c", `\Aab\z`, "ab|a|abc", "[^a]",
-	} {
+	for _, p := range oddPatterns {
 		f.Add(p, true, false, []byte("abc\r\nfoobarx foo\n\xffk\u212as\u017fABC\n\n\nKELVIN aab \x80é\uFFFD\r\r\nAbCd"))
 		f.Add(p, false, true, []byte("(foo|bar)+X\n"+p+"\n"+strings.ToUpper(p)))
 	}

@@ -10,9 +10,13 @@ import (
 const (
 	// checkEvery is how many lines are judged between two looks at the context.
 	checkEvery = 4096
-	// longLine is the length in bytes from which a line is handed to the
-	// regular expression piece by piece, so that a search can be stopped in it.
-	longLine = 64 << 10
+	// longLine is the length in bytes from which a line is not handed to the
+	// regular expression as a whole, which could not be stopped: a large
+	// expression takes 20 us a byte.
+	longLine = 4 << 10
+	// around is how much is shown as the match of a long line, in bytes, before
+	// the place where it was found to match.
+	around = 200
 )
 
 // span is a matching line in a buffer: [start, end) without the line end, the
@@ -121,6 +125,12 @@ func (s *scanner) judge(ctx context.Context, line []byte, hit int, where bool) (
 	switch {
 	case re == nil:
 		return hit, hit + len(s.q.needles[0].text), true, nil
+	case len(line) >= longLine && s.usesMachine():
+		end := s.machine.find(ctx, line, 0)
+		if s.usesMachine() {
+			return max(end-around, 0), end, end < len(line), nil
+		}
+		fallthrough
 	case len(line) >= longLine:
 		loc := re.FindReaderIndex(&lineReader{ctx: ctx, line: line})
 		if ctx.Err() != nil {
@@ -162,7 +172,7 @@ type lineReader struct {
 
 // ReadRune implements io.RuneReader.
 func (r *lineReader) ReadRune() (rune, int, error) {
-	if r.read++; r.at >= len(r.line) || r.read%(16<<10) == 0 && r.ctx.Err() != nil {
+	if r.read++; r.at >= len(r.line) || r.read%64 == 0 && r.ctx.Err() != nil {
 		return 0, 0, io.EOF
 	}
 	if c := r.line[r.at]; c < utf8.RuneSelf {
