@@ -46,6 +46,9 @@ func (e *entry) add(r Record) {
 		e.ID, e.Root, e.Created, at = r.ID, r.Root, r.Time, r.Time
 	case Accepted:
 		e.Queued, at = e.Queued+1, r.Message.Accepted
+		if e.Title == "" {
+			e.Title = heading(r.Message.Text)
+		}
 	case Dropped:
 		e.Queued--
 	case TurnStarted:

@@ -36,7 +36,7 @@ func listed(t *testing.T, s *Store, root string, want ...ID) {
 
 // summary is what the whole archive says.
 func summary(a *Archive) Summary {
-	s := Summary{ID: a.ID, Root: a.Root, Title: a.Title, Created: a.Created, Updated: a.Created, Turns: len(a.Turns), Queued: len(a.Queue)}
+	s := Summary{ID: a.ID, Root: a.Root, Title: a.Heading(), Created: a.Created, Updated: a.Created, Turns: len(a.Turns), Queued: len(a.Queue)}
 	for _, m := range a.Queue {
 		if m.Accepted.After(s.Updated) {
 			s.Updated = m.Accepted

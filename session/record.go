@@ -1,6 +1,7 @@
 package session
 
 import (
+	"strings"
 	"time"
 )
 
@@ -132,11 +133,14 @@ type Item struct {
 
 // Answer is one answer of the model, complete or cut short.
 type Answer struct {
-	Reasoning   string `json:"reasoning,omitzero"`
-	Text        string `json:"text,omitzero"`
-	Calls       []Call `json:"calls,omitzero"`
-	Interrupted bool   `json:"interrupted,omitzero"` // the stream did not end by itself
-	Usage       *Usage `json:"usage,omitzero"`       // nil: not reported
+	Reasoning string `json:"reasoning,omitzero"`
+	// ReasoningField is the wire field that the reasoning came under; some
+	// servers want it back there in the turn's next request.
+	ReasoningField string `json:"reasoningField,omitzero"`
+	Text           string `json:"text,omitzero"`
+	Calls          []Call `json:"calls,omitzero"`
+	Interrupted    bool   `json:"interrupted,omitzero"` // the stream did not end by itself
+	Usage          *Usage `json:"usage,omitzero"`       // nil: not reported
 }
 
 // Call is a call of an answer. Args is the model's own text.
@@ -227,4 +231,30 @@ type Summary struct {
 	// is known. Then the other fields hold what is known, which may be only the
 	// ID.
 	Problem string `json:"problem,omitzero"`
+}
+
+// titleRunes bounds a heading that is taken from a message.
+const titleRunes = 60
+
+// Heading is the title, else the beginning of the first message; empty for a
+// session without either.
+func (a *Archive) Heading() string {
+	switch {
+	case a.Title != "":
+		return a.Title
+	case len(a.Turns) > 0:
+		return heading(a.Turns[0].Message.Text)
+	case len(a.Queue) > 0:
+		return heading(a.Queue[0].Text)
+	}
+	return ""
+}
+
+func heading(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if r := []rune(line); len(r) > titleRunes {
+		return string(r[:titleRunes-1]) + "…"
+	}
+	return line
 }

@@ -233,8 +233,9 @@ func (o *owner) stored(err error) {
 		m.reply <- receipt{Receipt: r}
 	}
 	o.acceptNext()
-	o.changed()
-	o.startNext()
+	if !o.startNext() {
+		o.changed()
+	}
 }
 
 func (o *owner) stopTurn() {
@@ -308,14 +309,15 @@ func (o *owner) apply(recs []session.Record) {
 	}
 }
 
-// startNext begins the next turn when nothing hinders it.
-func (o *owner) startNext() {
+// startNext begins the next turn when nothing hinders it, and says whether it
+// did.
+func (o *owner) startNext() bool {
 	if o.current != nil || o.phase != agent.Idle || o.closing {
-		return
+		return false
 	}
 	at := slices.IndexFunc(o.queue, func(a accepted) bool { return !o.paused || o.now[a.m.ID] })
 	if at < 0 {
-		return
+		return false
 	}
 	a := o.queue[at]
 	o.queue = slices.Delete(slices.Clone(o.queue), at, at+1)
@@ -329,6 +331,7 @@ func (o *owner) startNext() {
 		end, failure := o.c.turn(ctx, a, o.history)
 		return endedMsg{end: end, failure: failure}
 	})
+	return true
 }
 
 func (o *owner) ended(m endedMsg) {

@@ -13,7 +13,6 @@ import (
 const (
 	pageTurns    = 50
 	maxPageTurns = 200
-	titleRunes   = 60
 )
 
 // live is what the running turn shows and the archive does not hold yet.
@@ -51,7 +50,7 @@ func (o *owner) changed() {
 	s := agent.State{
 		Seq: o.seq, Epoch: o.c.epoch, Session: string(o.archive.ID), Root: o.archive.Root, Phase: o.phase,
 		Turn: o.turnID(), Queue: make([]agent.Queued, len(o.queue)), QueuePaused: o.paused, QueueReason: o.reason,
-		Interaction: o.inter, Blocked: o.blocked, Title: title(o.archive), Mode: agent.Build, Model: o.model,
+		Interaction: o.inter, Blocked: o.blocked, Title: o.archive.Heading(), Mode: agent.Build, Model: o.model,
 		Usage: o.usage, Turns: len(o.archive.Turns),
 	}
 	for i, a := range o.queue {
@@ -59,25 +58,6 @@ func (o *owner) changed() {
 	}
 	o.c.state.Store(&s)
 	o.c.feed.publish(agent.Event{Seq: o.seq, Request: o.turnID(), Time: time.Now().UTC(), Fact: agent.StateChanged{State: s}})
-}
-
-// title is the person's, else the beginning of the first message.
-func title(a *session.Archive) string {
-	if a.Title != "" {
-		return a.Title
-	}
-	text := ""
-	switch {
-	case len(a.Turns) > 0:
-		text = a.Turns[0].Message.Text
-	case len(a.Queue) > 0:
-		text = a.Queue[0].Text
-	}
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if r := []rune(line); len(r) > titleRunes {
-		return string(r[:titleRunes-1]) + "…"
-	}
-	return line
 }
 
 // snapshot makes a page of the transcript and the state at this moment.

@@ -68,8 +68,11 @@ func (t *turn) take(a *session.Answer, d providers.Done) {
 		t.Log.Warn("provider deviates: " + w)
 	}
 	for _, p := range d.Parts {
-		if c, ok := p.(providers.ToolCall); ok {
-			a.Calls = append(a.Calls, session.Call{ID: t.History.UniqueID(c.ID), Name: c.Name, Args: c.Args})
+		switch p := p.(type) {
+		case providers.Reasoning:
+			a.ReasoningField = p.Field
+		case providers.ToolCall:
+			a.Calls = append(a.Calls, session.Call{ID: t.History.UniqueID(p.ID), Name: p.Name, Args: p.Args})
 		}
 	}
 	if d.Usage.Known {

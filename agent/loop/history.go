@@ -106,7 +106,7 @@ func (h *History) AddUser(text string) {
 func (h *History) AddAnswer(a session.Answer) {
 	var parts []providers.Part
 	if a.Reasoning != "" && (a.Text != "" || len(a.Calls) > 0) {
-		parts = append(parts, providers.Reasoning{Text: a.Reasoning})
+		parts = append(parts, providers.Reasoning{Text: a.Reasoning, Field: a.ReasoningField})
 	}
 	if a.Text != "" {
 		parts = append(parts, providers.Text{Text: a.Text})

@@ -58,7 +58,7 @@ func (m *models) resolve(_ context.Context, c agent.Choice) (providers.Snapshot,
 	}
 	snap, err := reg.Resolve(c.Provider, c.Model, c.Effort)
 	if err != nil {
-		return providers.Snapshot{}, &agent.Error{Code: agent.BadModel, Text: err.Error(), Err: err}
+		return providers.Snapshot{}, unusable(err)
 	}
 	return snap, nil
 }
@@ -91,6 +91,22 @@ func (m *models) rehearse(c agent.Choice) (providers.Snapshot, error) {
 		Provider: rehearsalID, Name: "Rehearsal (a script, not a model)", Protocol: providers.ChatCompletions,
 		BaseURL: srv.URL(), Model: c.Model,
 	}, nil
+}
+
+// unusable is the refusal of a choice.
+func unusable(err error) error {
+	out := &agent.Error{Code: agent.BadModel, Text: upper(err.Error()) + ".", Err: err}
+	var pe *providers.Error
+	if errors.As(err, &pe) {
+		out.Text, out.Next = upper(pe.Message)+".", pe.Next
+		switch {
+		case pe.Model != "":
+			out.Text = fmt.Sprintf("The model %q of %q cannot be used: %s.", pe.Model, pe.Provider, pe.Message)
+		case pe.Provider != "":
+			out.Text = fmt.Sprintf("The connection %q cannot be used: %s.", pe.Provider, pe.Message)
+		}
+	}
+	return out
 }
 
 func readScript(path string) (rehearsal.Script, error) {

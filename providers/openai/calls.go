@@ -74,10 +74,11 @@ func (cs *calls) find(d callDelta) int {
 		if at, ok := cs.byIndex[d.index]; ok {
 			return cs.same(at, d)
 		}
-		if at, ok := cs.byID[d.id]; ok && d.id != "" {
-			return cs.same(at, d)
+		at, ok := cs.byID[d.id]
+		if !ok || d.id == "" || cs.list[at].reused(d) {
+			return -1
 		}
-		return -1
+		return cs.same(at, d)
 	}
 	if at, ok := cs.byID[d.id]; ok && d.id != "" {
 		return at
@@ -100,6 +101,12 @@ func (cs *calls) find(d callDelta) int {
 func (c *call) followed(d callDelta) bool {
 	return d.id == "" && d.name == "" && d.of == 1 && strings.HasPrefix(d.args, "{") &&
 		c.object.closed && c.args.String() != "{}" && !c.repeats(d.args)
+}
+
+// reused reports whether d, at an index of its own, begins another call under an
+// id that the server has given before.
+func (c *call) reused(d callDelta) bool {
+	return d.name != "" && c.object.closed && !c.repeats(d.args)
 }
 
 // same returns at when d can belong to the call at that place, and -1 when it

@@ -220,10 +220,7 @@ func assistant(parts []providers.Part) openai.ChatCompletionMessageParamUnion {
 				reasoning.WriteString(p.Text)
 			}
 		case providers.ToolCall:
-			args := p.Args
-			if args == "" {
-				args = "{}"
-			}
+			args := argsObject(p.Args)
 			msg.ToolCalls = append(msg.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 				OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 					ID:       p.ID,
@@ -273,4 +270,22 @@ func results(parts []providers.Part) []openai.ChatCompletionMessageParamUnion {
 		out = append(out, openai.UserMessage(pictures))
 	}
 	return out
+}
+
+// argsObject returns the arguments of a past call as a JSON object, which some
+// servers parse them to be and refuse the whole history otherwise. What the
+// model wrote is kept inside; the call's result says what was wrong with it.
+func argsObject(args string) string {
+	trimmed := strings.TrimSpace(args)
+	switch {
+	case trimmed == "":
+		return "{}"
+	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(args)):
+		return args
+	}
+	quoted, err := json.Marshal(map[string]string{"unparsed": args})
+	if err != nil {
+		return "{}" // a map of strings always encodes
+	}
+	return string(quoted)
 }

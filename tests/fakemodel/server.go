@@ -3,6 +3,8 @@ package fakemodel
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,7 +42,12 @@ func New(t testing.TB, conf Config) *Server {
 	s := &Server{t: t, conf: conf, judge: NewChecker(conf), changed: make(chan struct{})}
 	s.srv, err = rehearsal.Start(context.Background(), script, rehearsal.Options{
 		Observe: s.observe,
-		Failed:  func(err error) { t.Errorf("fakemodel: %v", err) },
+		Failed: func(err error) {
+			if conf.Partial && errors.Is(err, io.ErrUnexpectedEOF) {
+				return // the client was killed while it sent
+			}
+			t.Errorf("fakemodel: %v", err)
+		},
 	})
 	if err != nil {
 		t.Fatalf("fakemodel: %v", err)

@@ -129,6 +129,10 @@ func TestKillAtRandomMomentsLosesNothingThatWasAppended(t *testing.T) {
 		w.env = w.env[:len(w.env)-1]
 		w.reopen()
 		tr := w.transcript()
+		if len(tr.Turns) == 0 && len(tr.State.Queue) == 1 && tr.State.QueuePaused {
+			w.ed.Kill() // killed before the turn began
+			continue
+		}
 		if len(tr.Turns) != 1 || tr.Turns[0].How != "crashed" {
 			t.Fatalf("round %d: turns %+v", round, tr.Turns)
 		}

@@ -105,7 +105,6 @@ func TestFailedTurnLeavesTheQueuePaused(t *testing.T) {
 	w := newWorld(t, `
 		gate hold
 		status 401 {"error":{"message":"no"}}
-		end
 		say Second.`, nil)
 	w.open()
 	first := w.submit("first")

@@ -178,11 +178,11 @@ func (w *world) refused(method string, params any) (kind, message string) {
 	if !errors.As(err, &e) {
 		w.t.Fatalf("%s: got %v, want a refusal", method, err)
 	}
-	var data struct{ Kind string }
+	var data struct{ Kind, Next string }
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		w.t.Fatalf("%s: error without data: %v", method, e)
 	}
-	return data.Kind, e.Message
+	return data.Kind, strings.TrimSpace(e.Message + " " + data.Next)
 }
 
 // submit sends a message and returns its turn.

@@ -110,6 +110,9 @@ function M.request(method, params, done, failed)
   local function answer(err, result)
     if err then
       local text = err.message or vim.inspect(err)
+      if type(err.data) == 'table' and type(err.data.next) == 'string' then
+        text = text .. ' ' .. err.data.next
+      end
       if failed then
         failed(text)
       else
