@@ -29,9 +29,11 @@ build: ## bin/lakecode
 demo: build ## watch the agent mend a small project: no key, no account, no network
 	@$(GO) run ./tests/demo
 
-test: install check ## install what the tests need, then check and run every test
+test: install ## install what the tests need, then check and run every test
 	@mkdir -p tests/out
-	$(AS_ROOT) $(GO) test -json $(TESTFLAGS) ./... | $(GO) run ./tests/report -out tests/out/test.json
+	@checked=0; GO='$(GO)' .ci/check || checked=1; \
+	$(AS_ROOT) $(GO) test -json $(TESTFLAGS) ./... | $(GO) run ./tests/report -out tests/out/test.json; \
+	[ $$checked -eq 0 ] || { echo "A check of the source failed, see above."; exit 1; }
 
 quick: ## the inner loop: the short tests only, under two minutes
 	$(GO) test -race -short ./agent/... ./cmd/... ./lsp/... ./providers/... ./session/... ./tools/...
