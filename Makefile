@@ -38,7 +38,7 @@ test: install ## install what the tests need, then check and run every test
 quick: ## the inner loop: the short tests only, under two minutes
 	$(GO) test -race -short ./agent/... ./cmd/... ./lsp/... ./providers/... ./session/... ./tools/...
 
-check: ## format, vet (Linux and macOS), staticcheck, layers, generated files
+check: ## format, vet, the build for macOS, staticcheck, layers, generated files
 	@GO='$(GO)' .ci/check
 
 bench: build install ## every figure against its bar; fails on a miss
