@@ -108,7 +108,7 @@ func ripgrepLines(t *testing.T, rg, root string, args textArgs) []string {
 // oddPatterns are expressions that a search for needles could get wrong.
 var oddPatterns = []string{
 	"abc", "a", "k", "Kelvin", "\u212a", "s", "\u017f", "(foo|bar)+x", "a{2,3}b", "(?i)ab(?-i)Cd", "x?abc|de", `\bfoo\b`, "^$", "^ab", "b$",
-	"(a|b)(c|d)", "(?:ab)+", "[ab]c", "é+", "(?i)É", "\uFFFD", `\x{80}`, "a\rb", "\r", "(|a)b", "foo(bar)?baz", "(?i)straSSe", "a.c", "(?s)a.c", `\Aab\z`, "ab|a|abc", "[^a]",
+	"(a|b)(c|d)", "(?:ab)+", "[ab]c", "é+", "(?i)É", "\uFFFD", `\x{80}`, "a\rb", "\r", "(|a)b", "foo(bar)?baz", "(?i)straSSe", "a.c", "(?s)a.c", `\Bo`, `\b`, `o\B`, `\Aab\z`, "ab|a|abc", "[^a]",
 }
 
 // Lines that are too long for the regular expression as a whole match as well.
@@ -144,6 +144,7 @@ func TestLongLinesMatchLikeShortOnes(t *testing.T) {
 // expression that is asked about every line.
 func FuzzScanAgreesWithPlainRegexp(f *testing.F) {
 	for _, p := range oddPatterns {
+		f.Add(p, true, true, []byte("Kelvin \u212aelvin kelvin \u017ftrasse STRASSE É é\nfoo oof\n"))
 		f.Add(p, true, false, []byte("abc\r\nfoobarx foo\n\xffk\u212as\u017fABC\n\n\nKELVIN aab \x80é\uFFFD\r\r\nAbCd"))
 		f.Add(p, false, true, []byte("(foo|bar)+X\n"+p+"\n"+strings.ToUpper(p)))
 	}

@@ -3,8 +3,10 @@
 // A search runs over three parts. A [walk] meets the files that the ignore
 // rules leave: by git's list where there is a work tree, by its own reading of
 // folders elsewhere. A reader takes a file whole into a buffer that it keeps. A
-// scanner looks in it for a string that every match must contain, and asks the
-// regular expression about the lines that hold one, and about no others.
+// scanner looks in it for a string that every match must contain and judges the
+// lines that hold one, and no others. An automaton judges, and finds the lines
+// where there is no such string; the regular expression says where a match lies
+// in the lines that are shown.
 //
 // Invariants, as absences: no link is followed and nothing is opened by a path
 // (each folder by the descriptor of the one above it), so a search never leaves

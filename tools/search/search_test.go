@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -120,6 +121,12 @@ func TestPipesAndSocketsDoNotHangASearch(t *testing.T) {
 	}
 	defer l.Close()
 	f.check(textArgs{Pattern: "needle"}, "1 matching line in 1 file (1 file searched; skipped: 2 special files)\n\na\n1:needle\n")
+	tracked := repository(t, map[string]string{"a": "needle", "b": "needle"})
+	tracked.runGit("", "add", "b")
+	if err := errors.Join(os.Remove(tracked.path("b")), syscall.Mkfifo(tracked.path("b"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	tracked.check(textArgs{Pattern: "needle"}, "1 matching line in 1 file (1 file searched; skipped: 1 special file)\n\na\n1:needle\n")
 	f.refused(textArgs{Pattern: "needle", Path: "pipe"}, tools.Other, "pipe is neither a file nor a folder")
 }
 

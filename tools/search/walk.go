@@ -181,6 +181,7 @@ func (w *walk) note(text string) {
 // read walks a folder by its entries, or by git's list where a work tree begins.
 func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error {
 	var names, subs []string
+	var passed tally // counted where git does not list them again
 	repository := false
 	for {
 		entries, err := dir.file.ReadDir(readAhead)
@@ -197,9 +198,9 @@ func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error
 			case kind.IsDir():
 				subs = append(subs, name)
 			case kind&fs.ModeSymlink != 0:
-				t.links++
+				passed.links++
 			default:
-				t.special++
+				passed.special++
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -224,6 +225,7 @@ func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error
 		}
 		w.note(gitNote(dir.rel, err))
 	}
+	t.add(passed)
 	for _, name := range subs {
 		if w.hidden[name] {
 			t.hidden++
