@@ -8,8 +8,8 @@ import (
 
 const (
 	maxCandidates = 3
-	maxExcerpt    = 6      // lines of a candidate that are shown
-	maxCompared   = 20_000 // lines that are compared letter by letter
+	maxExcerpt    = 6     // lines of a candidate that are shown
+	maxCompared   = 8_000 // lines that are compared letter by letter
 )
 
 // candidates shows the places of s that are nearest to old, with line numbers,

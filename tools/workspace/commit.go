@@ -185,11 +185,13 @@ func (w *Workspace) apply(ctx context.Context, cs ChangeSet, steps []step) error
 	}
 	defer w.discard(steps)
 	if err := w.stage(ctx, steps); err != nil {
+		w.discard(steps) // it may hold files in the folders
 		w.undoFolders(in.Folders)
 		w.settle(ctx, in, undone)
 		return err
 	}
 	if err := w.rename(steps); err != nil {
+		w.discard(steps)
 		w.undoFolders(in.Folders)
 		var te *tools.Error
 		if !errors.As(err, &te) || te.Code != tools.Internal { // else Recover tries again

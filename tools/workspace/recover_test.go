@@ -18,7 +18,7 @@ import (
 const (
 	childRoot    = "WORKSPACE_TEST_ROOT"
 	childJournal = "WORKSPACE_TEST_JOURNAL"
-	many         = 120
+	many         = 60
 )
 
 func TestMain(m *testing.M) {
@@ -118,7 +118,7 @@ func TestAChangeThatWasKilledIsUndoneOrStands(t *testing.T) {
 		"while staging":     func(b *bench) func() bool { return exists(b.abs("d2")) },
 		"first file":        func(b *bench) func() bool { return gone(b.abs(manyName(1))) },
 		"early":             func(b *bench) func() bool { return exists(b.abs(manyName(2 + 3*4))) },
-		"half way":          func(b *bench) func() bool { return gone(b.abs(manyName(1 + 3*20))) },
+		"half way":          func(b *bench) func() bool { return gone(b.abs(manyName(1 + 3*10))) },
 		"last file":         func(b *bench) func() bool { return exists(b.abs(manyName(many - 1))) },
 	} {
 		t.Run(name, func(t *testing.T) {
