@@ -99,7 +99,17 @@ func pidIn(t *testing.T, file string) int {
 		pid, err = strconv.Atoi(string(b))
 		return err == nil
 	})
+	spare(t, pid)
 	return pid
+}
+
+// spare the machine what a failed test leaves.
+func spare(t *testing.T, pid int) {
+	t.Cleanup(func() {
+		if alive(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
 }
 
 // alive looks past the supervisor: a zombie is dead.

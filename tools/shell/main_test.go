@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,6 +99,11 @@ func (s *stage) pidIn(name string) (pid int) {
 		}
 		pid, err = strconv.Atoi(strings.TrimSpace(string(b)))
 		return err == nil
+	})
+	s.t.Cleanup(func() { // what a failed test would leave
+		if alive(pid) {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
 	})
 	return pid
 }

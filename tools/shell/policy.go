@@ -56,6 +56,9 @@ func (j judge) line(command string) *tools.Error {
 	if i := strings.IndexFunc(command, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' || r == 0x7f }); i >= 0 {
 		return refused("Write it without control characters.", "the command holds the control character %q.", command[i])
 	}
+	if n := oddBreak(command); n > 0 {
+		return refused("Write the command on one line, or break it between words, without # on the line.", "line %d ends in a backslash inside a word or behind a #, where bash and this check may not agree.", n)
+	}
 	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		return unparsed(err)
@@ -69,6 +72,25 @@ func (j judge) line(command string) *tools.Error {
 		}
 	}
 	return nil
+}
+
+// oddBreak returns the number of a line that is continued by a backslash in the
+// middle of a word or behind a #, or 0. The parser reads both otherwise than
+// bash does: a comment goes on for it, and $\ before a line end is a dollar.
+func oddBreak(command string) int {
+	n := 0
+	for line := range strings.Lines(command) {
+		n++
+		before, broken := strings.CutSuffix(line, "\\\n")
+		if !broken {
+			continue
+		}
+		between := before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\t")
+		if !between || strings.Contains(before, "#") {
+			return n
+		}
+	}
+	return 0
 }
 
 func unparsed(err error) *tools.Error {

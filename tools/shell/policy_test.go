@@ -32,7 +32,7 @@ func TestAllowedCommandsAndChains(t *testing.T) {
 		"go test ./...", "go test ./... && go vet ./...; git status || true", "go build\ngo test\n", "make -j4 test", "npm run build -- --watch=false",
 		"go run ./cmd/tool -x 'a b'", "CGO_ENABLED=0 GOOS=linux go build -o /tmp/x ./cmd/...", "A= B='x y' C=\"$HOME\" make",
 		"cp *.go old/", "rm -f a{b,c}.txt", "echo \"$HOME/$USER\" ${PATH}", "echo 'a | b > c $(d)' # | not a pipe", `echo a\|b \> c`,
-		"mkdir -p a/b && touch a/b/c && mv a/b/c d", "cd sub && make", "test -f go.mod && go mod tidy", "[ -d x ] || mkdir x", "printf '%s\\n' x", `printf "$HOME\n"`,
+		"make \\\n  -j4 \\\n\t-k", "git commit -m 'a # b' -m c", "git diff HEAD~1", "mkdir -p a/b && touch a/b/c && mv a/b/c d", "cd sub && make", "test -f go.mod && go mod tidy", "[ -d x ] || mkdir x", "printf '%s\\n' x", `printf "$HOME\n"`,
 		"git status", "git --no-pager log --oneline -5", "git diff HEAD~1 -- a.go", "git show HEAD:a.go", "git commit -m 'grep | sed'", "git commit -am \"it's done\"",
 		"git checkout -b x && git push origin x", "git stash; git pull --rebase; git stash pop", "git rebase --continue", "git rebase -Xtheirs main", "git log -S'exec' --grep=find",
 		"git clone --depth 1 https://example.org/a.git", "git blame a.go", "git bisect start", "git submodule update --init",
@@ -117,6 +117,7 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 		"without options":  {"printf -v PATH x", `printf '-v' PATH x`, "printf -vPATH x", "printf {-v,PATH,x}"},
 		"printenv NAME":    {"test -v 'a[$(make)]'", "[ -v 'a[$(make)]' ]", "[ x -o '-v' y ]", "test {-v,x}", "[ -R x ]"},
 		"its arguments":    {"npx -c 'node x'", "npx --call=x", "npm exec -c x"},
+		"behind a #":       {"cat$\\\n\"\" x", "ca\\\nt x", "git \\\n gr\\\nep x", "true #\\\ncat x", "true # a \\\n cat x", "true \\\n\\\n#x\\\ncat x", "true && #\\\ncat x", "true #\\\\\ncat x"},
 		"cannot parse":     {"echo 'x", "echo (", "if", "a &&", "&& a", "echo $(", "A[0]=1 make", "A=(1 2) make", "<", "echo \"", "a | ", "}", "cat <<"},
 		"control char":     {"echo a\x00b", "echo a\rb", "cat\x1b x", "a\x7f"},
 		"not valid UTF-8":  {"echo \xff"},
@@ -136,12 +137,12 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 // covers TOOL-12
 func TestQuotingTricksDoNotHideAName(t *testing.T) {
 	for _, c := range []string{
-		`'c'at x`, `"c"at x`, `c"a"t x`, `\cat x`, `c\at x`, `ca''t x`, `""cat x`, "ca\\\nt x", `'cat' x`, `"cat" x`, `"ca"'t' x`, `$'cat' x`, `/bin/cat x`, `/bin/../bin/cat x`, `//bin//cat x`, `./cat x`, `CAT x`, `"/bin/ca"t x`,
+		`'c'at x`, `"c"at x`, `c"a"t x`, `\cat x`, `c\at x`, `ca''t x`, `""cat x`, `'cat' x`, `"cat" x`, `"ca"'t' x`, `$'cat' x`, `/bin/cat x`, `/bin/../bin/cat x`, `//bin//cat x`, `./cat x`, `CAT x`, `"/bin/ca"t x`,
 	} {
 		check(t, c, "read_file")
 	}
 	for _, c := range []string{
-		"$CMD x", "${CMD} x", `"$CMD" x`, "c$X x", `c"$X"at x`, "$@", "$1 x", "$'c\\x61t' x", "$'\\143at' x", "$'ca\\\nt' x", "c?t x", "c*t x", "/bin/c[a]t x", "{cat,x}", "c{a,b}t x", "{grep,-r,x}", "~/cat x", "~root/bin/cat", `"" x`, "'' x", "/bin/{cat,ls} x",
+		"$CMD x", "${CMD} x", `"$CMD" x`, "c$X x", `c"$X"at x`, "$@", "$1 x", "$'c\\x61t' x", "$'\\143at' x", "c?t x", "c*t x", "/bin/c[a]t x", "{cat,x}", "c{a,b}t x", "{grep,-r,x}", "~/cat x", "~root/bin/cat", `"" x`, "'' x", "/bin/{cat,ls} x",
 	} {
 		check(t, c, "name is not written out")
 	}

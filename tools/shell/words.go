@@ -7,25 +7,25 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
+// active are the characters that stand for something else unless quoted.
+const active = "*?[{~"
+
 // static returns the one value that w has whatever the environment and the
 // files are, with quotes and escapes removed as bash does it. It is false for a
-// word with a variable, a glob, a brace expansion, a leading ~ or an escape
-// code of $'...'.
+// word with a variable, a glob, a brace expansion, a ~ or an escape code of
+// $'...'.
 func static(w *syntax.Word) (string, bool) {
 	if w == nil {
 		return "", false
 	}
 	var b strings.Builder
-	for i, part := range w.Parts {
+	for _, part := range w.Parts {
 		switch p := part.(type) {
 		case *syntax.Lit:
-			if i == 0 && strings.HasPrefix(p.Value, "~") {
-				return "", false
-			}
 			if p.Value == "[" && len(w.Parts) == 1 {
 				return "[", true // the command; a lone bracket is no glob
 			}
-			if !unescape(&b, p.Value, "*?[{", "") {
+			if !unescape(&b, p.Value, active, "") {
 				return "", false
 			}
 		case *syntax.SglQuoted:
@@ -49,8 +49,8 @@ func static(w *syntax.Word) (string, bool) {
 }
 
 // unescape removes backslashes before any character, or only before those in
-// quotable when it is not empty. It is false at an unescaped one of active.
-func unescape(b *strings.Builder, s, active, quotable string) bool {
+// quotable when it is not empty. It is false at an unescaped one of special.
+func unescape(b *strings.Builder, s, special, quotable string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -59,7 +59,7 @@ func unescape(b *strings.Builder, s, active, quotable string) bool {
 		case c == '\\' && i+1 < len(s) && (quotable == "" || strings.IndexByte(quotable, s[i+1]) >= 0):
 			i++
 			b.WriteByte(s[i])
-		case strings.IndexByte(active, c) >= 0:
+		case strings.IndexByte(special, c) >= 0:
 			return false
 		default:
 			b.WriteByte(c)
@@ -99,12 +99,15 @@ func opening(w *syntax.Word) (string, bool) {
 	switch p := w.Parts[0].(type) {
 	case *syntax.Lit:
 		var b strings.Builder
-		unescape(&b, p.Value, "*?[{", "")
+		unescape(&b, p.Value, active, "")
 		return b.String(), !strings.HasPrefix(p.Value, "{")
 	case *syntax.SglQuoted:
 		return p.Value, !p.Dollar
 	case *syntax.DblQuoted:
 		var b strings.Builder
+		if len(p.Parts) == 0 {
+			return "", false // what comes behind the empty quotes is the beginning
+		}
 		if lit, ok := p.Parts[0].(*syntax.Lit); ok {
 			unescape(&b, lit.Value, "", "$`\"\\")
 		}
