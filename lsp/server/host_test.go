@@ -41,20 +41,33 @@ func (h *fakeHost) Open(_ context.Context, id string) (agent.Conversation, error
 }
 
 func (h *fakeHost) Sessions(ctx context.Context, root string) ([]agent.SessionInfo, error) {
-	if h.sessions != nil {
-		return h.sessions(ctx, root)
+	h.mu.Lock()
+	answer := h.sessions
+	h.mu.Unlock()
+	if answer == nil {
+		return nil, nil
 	}
-	return nil, nil
+	return answer(ctx, root)
 }
 
 func (h *fakeHost) Models(ctx context.Context) (agent.Catalog, error) {
-	if h.models != nil {
-		return h.models(ctx)
+	h.mu.Lock()
+	answer := h.models
+	h.mu.Unlock()
+	if answer == nil {
+		return agent.Catalog{}, nil
 	}
-	return agent.Catalog{}, nil
+	return answer(ctx)
 }
 
 func (h *fakeHost) Close(context.Context) error { return nil }
+
+// set changes what the host answers.
+func (h *fakeHost) set(change func(h *fakeHost)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(h)
+}
 
 // last returns the number of the last event.
 func (c *fakeConv) last() uint64 {

@@ -26,10 +26,12 @@ const (
 type presenter struct {
 	s    *Server
 	wake chan struct{} // capacity 1
+	wait time.Duration // createTime; shorter in a test
 
 	mu    sync.Mutex // guards all below; never held across a call
 	queue []step
-	stop  map[string]func() // by token: stops the turn
+	stop  map[string]func() // by token: stops the running turn
+	off   bool              // the editor does not answer
 }
 
 // step is one thing to show. An empty title ends the progress.
@@ -46,9 +48,6 @@ func (p *presenter) see(c *conversation, e agent.Event) {
 	switch f := e.Fact.(type) {
 	case agent.TurnStarted:
 		st.begin, st.title = true, oneLine(f.Text)
-		p.mu.Lock()
-		p.stop[st.token] = func() { p.stopTurn(c) }
-		p.mu.Unlock()
 	case agent.CallProposed:
 		st.title = oneLine(f.Tool + " " + f.Title)
 	case agent.TurnFinished:
@@ -59,16 +58,27 @@ func (p *presenter) see(c *conversation, e agent.Event) {
 	default:
 		return
 	}
-	if !p.s.life.editor().progress {
-		return
+	if p.s.life.editor().progress {
+		p.put(c, st)
 	}
+}
+
+func (p *presenter) put(c *conversation, st step) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.off:
+		return
+	case st.begin:
+		p.stop[st.token] = func() { p.stopTurn(c) }
+	case st.title == "":
+		delete(p.stop, st.token)
+	}
 	if n := len(p.queue); n > 0 && !st.begin && p.queue[n-1].token == st.token && !p.queue[n-1].begin {
 		p.queue[n-1] = st
 	} else {
 		p.queue = append(p.queue, st)
 	}
-	p.mu.Unlock()
 	select {
 	case p.wake <- struct{}{}:
 	default:
@@ -96,7 +106,9 @@ func (p *presenter) run() {
 		}
 		if err := p.show(shown, st); err != nil {
 			p.s.log.Info("progress is not shown any more", zap.Error(err))
-			<-p.s.ctx.Done()
+			p.mu.Lock()
+			p.off, p.queue, p.stop = true, nil, nil
+			p.mu.Unlock()
 			return
 		}
 	}
@@ -106,7 +118,7 @@ func (p *presenter) run() {
 func (p *presenter) show(shown map[string]bool, st step) error {
 	switch {
 	case st.begin:
-		ctx, cancel := context.WithTimeout(p.s.ctx, createTime)
+		ctx, cancel := context.WithTimeout(p.s.ctx, p.wait)
 		defer cancel()
 		create := &protocol.WorkDoneProgressCreateParams{Token: protocol.String(st.token)}
 		if _, err := p.s.conn.Call(ctx, protocol.MethodWindowWorkDoneProgressCreate, create, nil); err != nil {
@@ -124,9 +136,6 @@ func (p *presenter) show(shown map[string]bool, st step) error {
 		return p.progress(st.token, map[string]any{"kind": "report", "message": st.title, "cancellable": true})
 	}
 	delete(shown, st.token)
-	p.mu.Lock()
-	delete(p.stop, st.token)
-	p.mu.Unlock()
 	return p.progress(st.token, map[string]any{"kind": "end"})
 }
 

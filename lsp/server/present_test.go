@@ -92,6 +92,8 @@ func TestEditorWithoutProgressIsNotAsked(t *testing.T) {
 
 func TestEditorThatIgnoresProgressHoldsNothingUp(t *testing.T) {
 	e := serve(t, `{"window":{"workDoneProgress":true},"experimental":{"lakecode":{"versions":[1],"events":true}}}`)
+	p := e.srv.present
+	p.wait = time.Second
 	e.mu.Lock()
 	e.mute = true
 	e.mu.Unlock()
@@ -99,8 +101,31 @@ func TestEditorThatIgnoresProgressHoldsNothingUp(t *testing.T) {
 	e.ok(wire.ConversationSubscribe, `{"conversationId":"s1"}`)
 	turn(c)
 	e.event(wire.KindTurnFinished)
-	e.to.Close()
-	e.wait()
+	if p.mu.Lock(); p.off {
+		t.Error("the events waited for the progress")
+	}
+	p.mu.Unlock()
+	eventually(t, "the end of asking", func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.off
+	})
+	turn(c)
+	c.publish(agent.Retrying{Attempt: 1})
+	e.event(wire.KindRetrying)
+	asked := 0
+	for _, m := range e.messages() {
+		if m.Method == "window/workDoneProgress/create" {
+			asked++
+		}
+	}
+	if asked != 1 {
+		t.Errorf("it was asked %d times", asked)
+	}
+	if p.mu.Lock(); len(p.queue) > 0 || len(p.stop) > 0 {
+		t.Errorf("%d steps wait for nobody, %d stops", len(p.queue), len(p.stop))
+	}
+	p.mu.Unlock()
 }
 
 func TestPersonStopsATurnByItsProgress(t *testing.T) {
@@ -160,7 +185,9 @@ func TestStatusFollowsTheConversations(t *testing.T) {
 	e.await("serverStatus", func(m message) bool {
 		return m.Method == "experimental/serverStatus" && string(m.Params) == `{"health":"error","quiescent":true,"message":"disk full"}`
 	})
-	e.host.models = func(context.Context) (agent.Catalog, error) { return agent.Catalog{Problem: "no providers"}, nil }
+	e.host.set(func(h *fakeHost) {
+		h.models = func(context.Context) (agent.Catalog, error) { return agent.Catalog{Problem: "no providers"}, nil }
+	})
 	e.ok(wire.ConversationClose, `{"conversationId":"s1"}`)
 	e.ok(wire.ModelList, `{}`)
 	status(wire.Status{Health: "warning", Message: "no providers"})
@@ -168,9 +195,10 @@ func TestStatusFollowsTheConversations(t *testing.T) {
 
 func TestProblemWithProvidersIsToldFromTheStart(t *testing.T) {
 	e := connect(t).listen()
-	e.host.models = func(context.Context) (agent.Catalog, error) {
+	answer := func(context.Context) (agent.Catalog, error) {
 		return agent.Catalog{Problem: "providers.json is damaged."}, nil
 	}
+	e.host.set(func(h *fakeHost) { h.models = answer })
 	e.ok("initialize", `{"capabilities":{}}`)
 	e.notify("initialized", `{}`)
 	e.await("message", func(m message) bool {
@@ -241,7 +269,10 @@ func TestCommandsMirrorTheRequests(t *testing.T) {
 	want := []agent.Command{
 		agent.Submit{Text: "a", Mode: agent.Plan, Model: agent.Choice{Provider: "p", Model: "m"}, ClientRequestID: "r"},
 		agent.Resolve{Interaction: "i", Decision: agent.Decision{Chosen: []int{1}, Text: "t", Skip: true}},
-		agent.DropQueued{ID: "q"}, agent.ResumeQueue{}, agent.RetrySave{}, agent.Stop{},
+		agent.DropQueued{ID: "q"},
+		agent.ResumeQueue{},
+		agent.RetrySave{},
+		agent.Stop{},
 	}
 	if d := cmp.Diff(want, c.commands()); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -253,13 +284,15 @@ func TestListsAndPages(t *testing.T) {
 	e.conversation()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var asked []string
-	e.host.sessions = func(_ context.Context, root string) ([]agent.SessionInfo, error) {
+	answer := func(_ context.Context, root string) ([]agent.SessionInfo, error) {
 		asked = append(asked, root)
 		return []agent.SessionInfo{{ID: "s9", Root: "/ws", Title: "t", Created: at, Updated: at, Turns: 2, Queued: 1, Open: true}}, nil
 	}
-	e.host.models = func(context.Context) (agent.Catalog, error) {
+	e.host.set(func(h *fakeHost) { h.sessions = answer })
+	catalog := func(context.Context) (agent.Catalog, error) {
 		return agent.Catalog{Models: []agent.ModelInfo{{Choice: agent.Choice{Provider: "p", Model: "m"}, ProviderName: "P", Context: 8, Known: true}}}, nil
 	}
+	e.host.set(func(h *fakeHost) { h.models = catalog })
 	for _, tt := range []struct{ method, params, want string }{
 		{wire.SessionList, `{}`, `{"sessions":[{"conversationId":"s9","cwd":"/ws","title":"t","created":"2026-01-02T03:04:05Z","updated":"2026-01-02T03:04:05Z","turns":2,"queued":1,"open":true}]}`},
 		{wire.ModelList, `{}`, `{"models":[{"model":{"provider":"p","model":"m"},"providerName":"P","contextTokens":8,"known":true}]}`},

@@ -177,55 +177,6 @@ func TestFullBatchDoesNotWait(t *testing.T) {
 	})
 }
 
-func TestBatchMergesOnlyWhatContinues(t *testing.T) {
-	var b batch
-	var seq uint64
-	add := func(f agent.Fact) {
-		seq++
-		b.add(agent.Event{Seq: seq, Fact: f})
-	}
-	for _, f := range []agent.Fact{
-		agent.TextAdded{Item: "a", Text: "1"},
-		agent.TextAdded{Item: "a", Text: "2"},
-		agent.TextAdded{Item: "b", Text: "3"},
-		agent.ReasoningAdded{Item: "b", Text: "4"},
-		agent.ReasoningAdded{Item: "b", Text: "5"},
-		agent.TextAdded{Item: "b", Text: "6"},
-		agent.CallWriting{Item: "b", Bytes: 1},
-		agent.CallWriting{Item: "b", Bytes: 2, Tool: "t"},
-		agent.CallWriting{Item: "b", Index: 1, Bytes: 3},
-		agent.CallProgress{Call: "c", Text: "7"},
-		agent.StateChanged{State: agent.State{Phase: agent.Running}},
-		agent.CallProgress{Call: "c", Text: "8"},
-		agent.CallProgress{Call: "d", Text: "9"},
-		agent.CallStarted{Call: "e"},
-		agent.CallStarted{Call: "e"},
-		agent.StateChanged{State: agent.State{Phase: agent.Idle}},
-	} {
-		add(f)
-	}
-	b.seal()
-	at := func(k wire.Kind, seq uint64) wire.Head { return wire.Head{Kind: k, Seq: seq} }
-	want := []wire.Event{
-		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 2), ItemID: "a", Text: "12"},
-		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 3), ItemID: "b", Text: "3"},
-		&wire.ReasoningDelta{Head: at(wire.KindReasoningDelta, 5), ItemID: "b", Text: "45"},
-		&wire.MessageDelta{Head: at(wire.KindMessageDelta, 6), ItemID: "b", Text: "6"},
-		&wire.CallWriting{Head: at(wire.KindCallWriting, 8), ItemID: "b", Tool: "t", Bytes: 2},
-		&wire.CallWriting{Head: at(wire.KindCallWriting, 9), ItemID: "b", Index: 1, Bytes: 3},
-		&wire.CallProgress{Head: at(wire.KindCallProgress, 12), CallID: "c", Text: "78"},
-		&wire.CallProgress{Head: at(wire.KindCallProgress, 13), CallID: "d", Text: "9"},
-		&wire.CallStarted{Head: at(wire.KindCallStarted, 14), CallID: "e"},
-		&wire.CallStarted{Head: at(wire.KindCallStarted, 15), CallID: "e"},
-	}
-	if d := cmp.Diff(want, b.events); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-	if b.state == nil || b.state.Phase != agent.Idle {
-		t.Errorf("state %+v", b.state)
-	}
-}
-
 func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
 	e := serve(t, full)
 	c := e.conversation()
@@ -374,69 +325,5 @@ func TestReaderThatFellBehindIsToldAndCanComeBack(t *testing.T) {
 		if ev.Header().Kind == wire.KindNotice {
 			t.Error("an event of the time without a subscription came")
 		}
-	}
-}
-
-// covers ED-8 partly
-func TestStalledReaderCostsLittleAndStopsNothing(t *testing.T) {
-	e := connect(t) // nobody reads
-	e.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"file:///ws","capabilities":` + full + `}}`)
-	e.send(`{"jsonrpc":"2.0","id":2,"method":"lakecode/conversation/create","params":{}}`)
-	eventually(t, "a conversation", func() bool { return e.host.conv("s1") != nil })
-	c := e.host.conv("s1")
-	eventually(t, "it to be open", func() bool {
-		e.srv.mu.Lock()
-		defer e.srv.mu.Unlock()
-		return e.srv.open["s1"] != nil
-	})
-	e.send(`{"jsonrpc":"2.0","id":3,"method":"lakecode/conversation/subscribe","params":{"conversationId":"s1"}}`)
-	c.mu.Lock()
-	c.maxLag = 5000
-	c.mu.Unlock()
-	for i := range 200 { // 100 MB
-		facts := make([]agent.Fact, 50)
-		for j := range facts {
-			facts[j] = agent.CallEnded{Call: strconv.Itoa(i), Text: strings.Repeat("x", 10<<10)}
-		}
-		c.publish(facts...)
-	}
-	e.notify("textDocument/didOpen", didOpen(doc, 1, "still read"))
-	eventually(t, "the document", func() bool { return len(e.docs.Docs()) == 1 })
-	e.send(`{"jsonrpc":"2.0","id":4,"method":"lakecode/conversation/stop","params":{"conversationId":"s1"}}`)
-	eventually(t, "the command", func() bool { return len(c.commands()) == 1 })
-	e.srv.outbox.mu.Lock()
-	waiting := len(e.srv.outbox.queued) + e.srv.outbox.writing
-	e.srv.outbox.mu.Unlock()
-	if waiting > outboxRoom+2*batchSize {
-		t.Errorf("%d bytes wait", waiting)
-	}
-	e.listen() // it comes back
-	e.response("4")
-	e.event(wire.KindLagged)
-}
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("waited for %s", what)
-		}
-	}
-}
-
-func TestEditorThatNeverReadsAnswersIsGone(t *testing.T) {
-	e := connect(t)
-	e.host.sessions = func(context.Context, string) ([]agent.SessionInfo, error) {
-		return []agent.SessionInfo{{Title: strings.Repeat("x", 4<<20)}}, nil
-	}
-	e.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"rootUri":"file:///ws","capabilities":{}}}`)
-	for i := range 20 {
-		if _, err := e.to.Write([]byte(frame(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"lakecode/session/list","params":{}}`, i+2)))); err != nil {
-			break // gone already
-		}
-	}
-	e.wait()
-	if e.err != errGone {
-		t.Errorf("error %v", e.err)
 	}
 }

@@ -185,7 +185,9 @@ func TestPanicIsAnsweredLoggedAndSurvived(t *testing.T) {
 	e := serve(t, full)
 	c := e.conversation()
 	c.do = func(context.Context, agent.Command) (agent.Receipt, error) { panic("in the lane") }
-	e.host.sessions = func(context.Context, string) ([]agent.SessionInfo, error) { panic("beside the read loop") }
+	e.host.set(func(h *fakeHost) {
+		h.sessions = func(context.Context, string) ([]agent.SessionInfo, error) { panic("beside the read loop") }
+	})
 	m := e.fails(wire.InternalError, "log", wire.ConversationStop, `{"conversationId":"s1"}`)
 	if m.Error.Data.Kind != "internal" {
 		t.Errorf("kind %q", m.Error.Data.Kind)
@@ -215,7 +217,7 @@ func TestThousandRequestsInFlight(t *testing.T) {
 	const n = 1000
 	e := serve(t, full)
 	release, entered := make(chan struct{}), make(chan struct{}, n)
-	e.host.sessions = func(ctx context.Context, _ string) ([]agent.SessionInfo, error) {
+	answer := func(ctx context.Context, _ string) ([]agent.SessionInfo, error) {
 		entered <- struct{}{}
 		select {
 		case <-release:
@@ -223,6 +225,7 @@ func TestThousandRequestsInFlight(t *testing.T) {
 		}
 		return nil, ctx.Err()
 	}
+	e.host.set(func(h *fakeHost) { h.sessions = answer })
 	ids := make([]string, n)
 	for i := range ids {
 		ids[i] = e.request(wire.SessionList, `{}`)
@@ -258,11 +261,12 @@ func TestThousandRequestsInFlight(t *testing.T) {
 func TestRequestsInFlightEndWithTheConnection(t *testing.T) {
 	e := serve(t, full)
 	entered := make(chan struct{})
-	e.host.sessions = func(ctx context.Context, _ string) ([]agent.SessionInfo, error) {
+	answer := func(ctx context.Context, _ string) ([]agent.SessionInfo, error) {
 		close(entered)
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
+	e.host.set(func(h *fakeHost) { h.sessions = answer })
 	e.request(wire.SessionList, `{}`)
 	<-entered
 	e.to.Close()

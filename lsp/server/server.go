@@ -79,7 +79,6 @@ func New(c Config) *Server {
 var (
 	errInputEnded = errors.New("the editor closed the connection")
 	errParentGone = errors.New("the editor's process is gone")
-	errExit       = errors.New("exit")
 )
 
 // Serve speaks with the editor until it says exit, closes in, stops reading,
@@ -97,7 +96,7 @@ func (s *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	s.outbox = newOutbox(out)
 	st := newStream(in, s.outbox, s.between, s.log)
 	s.conn = jsonrpc2.NewConn(st, jsonrpc2.WithCodec(codec{}))
-	s.present = &presenter{s: s, wake: make(chan struct{}, 1), stop: map[string]func(){}}
+	s.present = &presenter{s: s, wake: make(chan struct{}, 1), wait: createTime, stop: map[string]func(){}}
 	s.spawn(s.present.run)
 
 	written := make(chan error, 1)
