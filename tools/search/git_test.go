@@ -25,7 +25,7 @@ func (f *fixture) finds(args textArgs, want ...string) {
 	}
 }
 
-// covers TOOL-14
+// covers TOOL-14 partly
 func TestIgnoreRulesOfAWorkTreeHold(t *testing.T) {
 	f := repository(t, map[string]string{
 		".gitignore":            "*.log\n/out/\n!keep.log\n",
@@ -145,7 +145,7 @@ a.log
 
 // What a repository configures does not run because the repository is looked at.
 //
-// covers TOOL-14
+// covers TOOL-14 partly
 func TestLookingAtARepositoryRunsNothingOfIts(t *testing.T) {
 	f := repository(t, map[string]string{
 		"a.txt": "x", "b.txt": "x", ".gitattributes": "* filter=evil diff=evil merge=evil\n", "sub/c": "x", "sub/deep/d": "x",
@@ -165,13 +165,32 @@ func TestLookingAtARepositoryRunsNothingOfIts(t *testing.T) {
 	}
 	f.runGit("", "add", "a.txt")
 	for _, kv := range [][2]string{
-		{"core.fsmonitor", script}, {"core.hooksPath", hooks}, {"core.pager", script}, {"pager.ls-files", script},
-		{"diff.external", script}, {"diff.evil.textconv", script}, {"diff.evil.command", script},
-		{"filter.evil.clean", script}, {"filter.evil.smudge", script}, {"filter.evil.process", script}, {"filter.evil.required", "true"},
-		{"core.editor", script}, {"core.sshCommand", script}, {"core.gitProxy", script}, {"core.askPass", script}, {"credential.helper", "!" + script},
-		{"alias.ls-files", "!" + script}, {"alias.check-ignore", "!" + script}, {"core.untrackedCache", "true"},
-		{"extensions.partialClone", "origin"}, {"remote.origin.url", "ext::" + script}, {"remote.origin.promisor", "true"}, {"remote.origin.uploadpack", script},
-		{"protocol.ext.allow", "always"}, {"uploadpack.packObjectsHook", script}, {"trace2.eventTarget", marker + "-trace"},
+		{"core.fsmonitor", script},
+		{"core.hooksPath", hooks},
+		{"core.pager", script},
+		{"pager.ls-files", script},
+		{"diff.external", script},
+		{"diff.evil.textconv", script},
+		{"diff.evil.command", script},
+		{"filter.evil.clean", script},
+		{"filter.evil.smudge", script},
+		{"filter.evil.process", script},
+		{"filter.evil.required", "true"},
+		{"core.editor", script},
+		{"core.sshCommand", script},
+		{"core.gitProxy", script},
+		{"core.askPass", script},
+		{"credential.helper", "!" + script},
+		{"alias.ls-files", "!" + script},
+		{"alias.check-ignore", "!" + script},
+		{"core.untrackedCache", "true"},
+		{"extensions.partialClone", "origin"},
+		{"remote.origin.url", "ext::" + script},
+		{"remote.origin.promisor", "true"},
+		{"remote.origin.uploadpack", script},
+		{"protocol.ext.allow", "always"},
+		{"uploadpack.packObjectsHook", script},
+		{"trace2.eventTarget", marker + "-trace"},
 	} {
 		f.runGit("", "-c", "core.fsmonitor=false", "config", kv[0], kv[1])
 	}
@@ -250,8 +269,10 @@ func TestPathsFromGitCannotLeaveTheFolder(t *testing.T) {
 	f.link(out.path("secret"), "to-file")
 	s := f.searcher()
 	s.git.run = func(context.Context, []string, string) ([]byte, error) {
-		list := []string{"a", "../" + filepath.Base(out.root) + "/secret", "sub/../../x/secret", "/etc/passwd", "to-out/secret", "to-file",
-			"sub/b", "sub//b", "./a", ".git/config", "sub/.", "a/b/c", "missing/c", ""}
+		list := []string{
+			"a", "../" + filepath.Base(out.root) + "/secret", "sub/../../x/secret", "/etc/passwd", "to-out/secret", "to-file",
+			"sub/b", "sub//b", "./a", ".git/config", "sub/.", "a/b/c", "missing/c", "",
+		}
 		return []byte(strings.Join(list, "\x00") + "\x00"), nil
 	}
 	at, err := s.place("")

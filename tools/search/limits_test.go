@@ -14,6 +14,9 @@ import (
 	"github.com/lakecode/lakecode/tools"
 )
 
+// A file and a whole result are bounded, and say how to get at the rest.
+//
+// covers TOOL-14 partly
 func TestLimitsSayWhatWasCutAndHowToGoOn(t *testing.T) {
 	files := map[string]string{}
 	for i := range 10 {
@@ -74,6 +77,7 @@ func TestContextCannotMakeAResultHuge(t *testing.T) {
 	}
 }
 
+// covers TOOL-14 partly
 func TestLongLinesAreCutAroundTheMatchWithMarks(t *testing.T) {
 	f := newFixture(t, map[string]string{
 		"head": "needle" + strings.Repeat("é", 1000),
@@ -94,6 +98,7 @@ tail
 `)
 }
 
+// covers TOOL-14 partly
 func TestAHugeLineIsSearched(t *testing.T) {
 	f := newFixture(t, nil)
 	f.limits.Time = 2 * time.Minute
@@ -106,6 +111,9 @@ func TestAHugeLineIsSearched(t *testing.T) {
 	}
 }
 
+// Binary, unreadable and oversized files are counted, not passed over silently.
+//
+// covers TOOL-14 partly
 func TestWhatIsNotSearchedIsCounted(t *testing.T) {
 	f := newFixture(t, map[string]string{
 		"text": "needle", "binary": "needle\x00", "large": strings.Repeat("needle\n", 300_000),
@@ -147,6 +155,7 @@ func TestWhatIsNotSearchedIsCounted(t *testing.T) {
 	f.refused(textArgs{Pattern: "x", Path: "large"}, tools.TooLarge, "large is larger than 2097152 bytes", "read_file")
 }
 
+// covers TOOL-14 partly
 func TestAnExceededBudgetIsAnError(t *testing.T) {
 	files := map[string]string{}
 	for i := range 40 {
@@ -196,6 +205,7 @@ func TestCancellingEndsASearchSoon(t *testing.T) {
 	}
 }
 
+// Every folder of a walk is let go of, however it ends.
 func TestNoDescriptorIsLeftOpen(t *testing.T) {
 	files := map[string]string{}
 	for i := range 30 {

@@ -8,7 +8,7 @@ import (
 	"github.com/lakecode/lakecode/tools"
 )
 
-// covers TOOL-4
+// covers TOOL-4 partly
 func TestUnsavedTextIsSearchedInsteadOfTheDisk(t *testing.T) {
 	f := repository(t, map[string]string{
 		".gitignore": "*.log\n",

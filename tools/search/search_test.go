@@ -69,14 +69,6 @@ a
 `)
 }
 
-// A file and a whole result are bounded, and say how to get at the rest.
-//
-// covers TOOL-14
-// covers TOOL-14
-// covers TOOL-14
-// Binary, unreadable and oversized files are counted, not passed over silently.
-//
-// covers TOOL-14
 // Only a search that looked at something can say that a text is not there.
 func TestNothingToSearchIsAnError(t *testing.T) {
 	f := newFixture(t, map[string]string{"a.go": "x", "empty/.git/x": "", "built/bin/y": "needle"})
@@ -87,8 +79,7 @@ func TestNothingToSearchIsAnError(t *testing.T) {
 	f.check(textArgs{Pattern: "needle", Path: "built/bin"}, "1 matching line in 1 file (1 file searched)\n\nbuilt/bin/y\n1:needle\n")
 }
 
-// covers TOOL-14
-// covers TOOL-14
+// covers TOOL-14 partly
 func TestLinksAreNotFollowed(t *testing.T) {
 	out := newFixture(t, map[string]string{"secret": "needle"})
 	f := newFixture(t, map[string]string{"real/a": "needle", "b": "needle"})
@@ -258,7 +249,6 @@ func TestAPanicOfAWorkerReachesTheCall(t *testing.T) {
 	t.Errorf("no panic, but %v", err)
 }
 
-// Every folder of a walk is let go of, however it ends.
 func TestTheDescriptionIsShort(t *testing.T) {
 	ts, err := New(Config{Workspace: newFixture(t, nil).searcher().tree})
 	if err != nil {
