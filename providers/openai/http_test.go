@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -158,6 +157,15 @@ func TestCompressedAnswers(t *testing.T) {
 		h := listen(t, c, t.Context(), serve(t, reply(400, "text/plain", z.String(), "Content-Encoding", "gzip")), ask("hi"))
 		check(t, h, want{kind: providers.Invalid, message: "HTTP 400: xxx"})
 	})
+	t.Run("error without end", func(t *testing.T) {
+		h := listen(t, client(t, Config{Attempts: 1, FirstByte: time.Minute}), t.Context(), serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(400)
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, page)
+			}
+		}), ask("hi"))
+		check(t, h, want{kind: providers.Invalid, message: "HTTP 400: : x"})
+	})
 	t.Run("not gzip at all", func(t *testing.T) {
 		h := listen(t, c, t.Context(), serve(t, reply(200, "text/event-stream", text(hello), "Content-Encoding", "gzip")), ask("hi"))
 		check(t, h, want{kind: providers.BrokenStream, message: "broke"})
@@ -274,22 +282,22 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A connection that has served an answer serves the next one too.
-func TestConnectionIsKept(t *testing.T) {
-	var fresh atomic.Int32
-	srv := httptest.NewUnstartedServer(events(text(hello) + end("stop") + fin))
-	srv.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			fresh.Add(1)
+// Credentials are taken out of a text in whatever form a server quotes them.
+func TestRedact(t *testing.T) {
+	for _, v := range []struct{ key, in, want string }{
+		{"pass.word:x/y", "key pass.word:x/y is bad, pass.word:x/y!", "key [key] is bad, [key]!"},
+		{"", "sk-proj-abcdefghijk is not yours", "[key] is not yours"},
+		{"", "key abc*****xyz", "key [key]"},
+		{"", "Authorization: Bearer abcdef.ghi", "Authorization: Bearer [key]"},
+		{"0123456789abcdef", "begins with 012345, ends with cdef, holds 3456789a", "begins with [key], ends with [key], holds [key]"},
+		{"none", "none of these", "[key] of these"},
+		{"x", "x marks the spot", "x marks the spot"},
+		{"", "see https://user:pw@host:1/p/q?key=1#f.", "see https://host:1/p/q"},
+		{"", "see http://host/%zz?key=1", "see [address]"},
+		{"", "the task-based sky-high monkey-business", "the task-based sky-high monkey-business"},
+	} {
+		if got := redact(v.in, v.key); got != v.want {
+			t.Errorf("%q with key %q: %q, want %q", v.in, v.key, got, v.want)
 		}
-	}
-	srv.Start()
-	t.Cleanup(srv.Close)
-	c := client(t, Config{})
-	for range 5 {
-		check(t, listen(t, c, t.Context(), snapshot(srv.URL+"/v1"), ask("hi")), ok)
-	}
-	if fresh.Load() != 1 {
-		t.Errorf("%d connections for five answers in a row", fresh.Load())
 	}
 }

@@ -49,35 +49,45 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
+// inMemory serves h to a client, inside a bubble. stop ends both.
+func inMemory(t *testing.T, cfg Config, h http.HandlerFunc) (c *Client, dials *int, stop func()) {
+	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+	base, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	srv := &http.Server{
+		BaseContext: func(net.Listener) context.Context { return base },
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			wg.Add(1)
+			defer wg.Done()
+			sent, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(sent))
+			h(w, r)
+		}),
+	}
+	wg.Go(func() { _ = srv.Serve(p) })
+	c, dials = New(cfg), new(int)
+	c.http.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		*dials++
+		return p.dial(ctx, network, addr)
+	}
+	return c, dials, func() {
+		c.Close()
+		cancel()
+		_ = srv.Close()
+		wg.Wait()
+	}
+}
+
 // bubble runs one exchange on a fake clock and returns what was heard and how
 // long it took.
 func bubble(t *testing.T, cfg Config, h http.HandlerFunc) (got heard, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-		base, stop := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		srv := &http.Server{
-			BaseContext: func(net.Listener) context.Context { return base },
-			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				wg.Add(1)
-				defer wg.Done()
-				sent, _ := io.ReadAll(r.Body)
-				r.Body = io.NopCloser(bytes.NewReader(sent))
-				h(w, r)
-			}),
-		}
-		wg.Go(func() { _ = srv.Serve(p) })
-		c := New(cfg)
-		tr := c.http.Transport.(*http.Transport)
-		tr.DialContext = p.dial
+		c, _, stop := inMemory(t, cfg, h)
+		defer stop()
 		start := time.Now()
 		got = listen(t, c, t.Context(), snapshot("http://test/v1"), ask("hi"))
 		took = time.Since(start)
-		c.Close()
-		stop()
-		_ = srv.Close()
-		wg.Wait()
 	})
 	return got, took
 }
@@ -271,4 +281,22 @@ func TestBackoff(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A connection that has served an answer serves the next one too, also when the
+// end of the body comes a little after [DONE].
+func TestConnectionIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, dials, stop := inMemory(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+			flush(w, text(hello)+end("stop")+fin)
+			time.Sleep(drainFor / 2)
+		})
+		defer stop()
+		for range 5 {
+			check(t, listen(t, c, t.Context(), snapshot("http://test/v1"), ask("hi")), ok)
+		}
+		if *dials != 1 {
+			t.Errorf("%d connections for five answers in a row", *dials)
+		}
+	})
 }
