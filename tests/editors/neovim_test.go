@@ -199,6 +199,7 @@ func TestNeovimFixesAFileAndSeesUnsavedText(t *testing.T) {
 		end
 		say "Two lines\nof text."`})
 	v := startVim(t, map[string]string{"a.txt": "on disk\n", "b.txt": "wrong\n"}, m)
+	v.cmd("edit b.txt")
 	v.cmd("edit a.txt")
 	v.keys("cctyped in Neovim<Esc>")
 	v.send("please fix it")
@@ -214,6 +215,7 @@ func TestNeovimFixesAFileAndSeesUnsavedText(t *testing.T) {
 	if got := v.text("lakecode://message"); got != "" {
 		t.Errorf("the composer holds %q", got)
 	}
+	v.poll("buffer of b.txt that shows the edit", func() bool { return v.text("/b.txt") == "right" })
 }
 
 func TestNeovimStopsByEscEsc(t *testing.T) {

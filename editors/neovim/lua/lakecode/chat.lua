@@ -154,6 +154,7 @@ local function on_events(p)
   if p.conversationId ~= M.id then
     return
   end
+  local reload = false
   for _, e in ipairs(p.events) do
     if e.kind == 'lagged' then
       return load_history()
@@ -161,7 +162,11 @@ local function on_events(p)
       ask(e)
     else
       chat:event(e)
+      reload = reload or e.kind == 'callEnded' or e.kind == 'turnFinished'
     end
+  end
+  if reload then
+    client.reload()
   end
 end
 

@@ -49,6 +49,16 @@ local function watch_buffers()
   end
 end
 
+--- Makes buffers without changes of their own show what is on disk now. Each is
+--- named, since a plain :checktime may be put off until the next key.
+function M.reload()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if is_file(buf) and not vim.bo[buf].modified then
+      vim.cmd('silent! checktime ' .. buf)
+    end
+  end
+end
+
 --- Starts the server unless it runs. on is a table of functions: ready(),
 --- events(params), state(params), gone(code, signal). Returns false when it
 --- cannot be started; a message has been shown then.
