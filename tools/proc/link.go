@@ -26,16 +26,20 @@ type link struct {
 	mu     sync.Mutex // guards the fields below; held while the reaper is forked
 	pipe   *os.File   // nil: not running
 	gone   chan struct{}
+	closed bool
 	groups map[int]uint64 // start times, see Child.born
 }
 
 // ensure returns once a reaper exists that will learn of our run.
 func (l *link) ensure() error {
-	if len(l.argv) == 0 {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return ErrClosed
+	case len(l.argv) == 0:
+		return nil
+	}
 	if l.pipe != nil {
 		select {
 		case <-l.gone:
@@ -103,11 +107,13 @@ func (l *link) del(group int) {
 	}
 }
 
-// close lets the reaper make its last sweep and end.
+// close ends the reaper. Everything has been swept before.
 func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	if l.pipe != nil {
+		_ = l.tell("end\n") // a reaper that does not hear it sweeps once more
 		_ = l.pipe.Close()
 		l.pipe = nil
 	}

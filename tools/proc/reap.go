@@ -19,6 +19,7 @@ const reapLimit = 5 * time.Second
 //	add <pid> <born>   a child was started in a group and session of this
 //	                   number; born as in the 22nd field of its stat, or 0
 //	del <pid>          it has ended and what it left is gone
+//	end                all is gone; the reaper ends without looking again
 //
 // At the end of in, which is the death of whoever writes it, it kills all that
 // bears the mark or belongs to a group that is left, and returns the exit code:
@@ -38,6 +39,8 @@ func ReapMain(in io.Reader) int {
 		pid, born, _ := strings.Cut(arg, " ")
 		n, err := strconv.Atoi(pid)
 		switch {
+		case word == "end":
+			return 0
 		case word == "run":
 			run = arg
 		case word == "add" && err == nil && n > 1:
@@ -61,10 +64,7 @@ func reapAll(run string, groups map[int]target) int {
 		targets = append(targets, t)
 	}
 	end := time.Now().Add(reapLimit)
-	for clean := 0; clean < 2; {
-		if time.Now().After(end) {
-			return 1
-		}
+	for clean := 0; ; {
 		clean++
 		for _, t := range targets {
 			if len(sweepOnce(t)) > 0 {
@@ -72,10 +72,14 @@ func reapAll(run string, groups map[int]target) int {
 			}
 		}
 		pause := 5 * time.Millisecond
-		if clean > 0 {
+		switch {
+		case clean == 2:
+			return 0
+		case clean == 1:
 			pause = 50 * time.Millisecond
+		case time.Now().After(end):
+			return 1
 		}
 		<-time.After(pause)
 	}
-	return 0
 }

@@ -49,6 +49,8 @@ type Supervisor struct {
 	mu     sync.Mutex // guards the fields below; never held across a call that can block
 	next   int
 	live   map[*Child]struct{}
+	born   uint64 // start time of the oldest child
+	any    bool   // there was a child
 	closed bool
 }
 
@@ -97,6 +99,9 @@ func (s *Supervisor) Start(ctx context.Context, spec Spec) (*Child, error) {
 	}
 	s.mu.Lock()
 	s.live[c] = struct{}{}
+	if !s.any || c.born < s.born {
+		s.any, s.born = true, c.born
+	}
 	late := s.closed
 	s.mu.Unlock()
 	s.work.Go(c.watch)
@@ -121,6 +126,7 @@ func (s *Supervisor) forget(c *Child) {
 func (s *Supervisor) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
+	started, born := s.any, s.born
 	all := make([]*Child, 0, len(s.live))
 	for c := range s.live {
 		all = append(all, c)
@@ -136,7 +142,9 @@ func (s *Supervisor) Close(ctx context.Context) error {
 			return fmt.Errorf("stop child processes: %w", context.Cause(ctx))
 		}
 	}
-	sweep(target{run: s.cfg.Run + ":"}, sweepLimit, ctx.Done())
+	if started {
+		sweep(target{run: s.cfg.Run + ":", born: born}, sweepLimit, ctx.Done())
+	}
 	s.link.close()
 	joined := make(chan struct{})
 	go func() { s.work.Wait(); close(joined) }()
