@@ -64,7 +64,7 @@ type Host interface {
 	Open(ctx context.Context, session string) (Conversation, error)
 
 	// Sessions lists the sessions of a workspace, newest first; an empty root
-	// lists all.
+	// lists all. A session in which nothing was ever said is left out.
 	Sessions(ctx context.Context, root string) ([]SessionInfo, error)
 
 	// Models lists what can be chosen, and problems with providers.json.
@@ -80,6 +80,8 @@ type SessionInfo struct {
 	Created, Updated time.Time
 	Turns, Queued    int
 	Open             bool // in this process
+	// Problem says why the session cannot be opened; empty: nothing is known.
+	Problem string
 }
 
 // Catalog is the list of models.

@@ -225,12 +225,15 @@ func (h *host) Sessions(ctx context.Context, root string) ([]agent.SessionInfo, 
 	if err != nil {
 		return nil, sessionError(err)
 	}
-	out := make([]agent.SessionInfo, len(list))
-	for i, s := range list {
-		out[i] = agent.SessionInfo{
-			ID: string(s.ID), Root: s.Root, Title: s.Title, Created: s.Created, Updated: s.Updated,
-			Turns: s.Turns, Queued: s.Queued, Open: h.lookup(s.ID) != nil,
+	out := make([]agent.SessionInfo, 0, len(list))
+	for _, s := range list {
+		if s.Turns+s.Queued == 0 && s.Problem == "" {
+			continue // a chat that was opened and left
 		}
+		out = append(out, agent.SessionInfo{
+			ID: string(s.ID), Root: s.Root, Title: s.Title, Created: s.Created, Updated: s.Updated,
+			Turns: s.Turns, Queued: s.Queued, Open: h.lookup(s.ID) != nil, Problem: s.Problem,
+		})
 	}
 	return out, nil
 }

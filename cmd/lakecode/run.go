@@ -117,6 +117,12 @@ func (r *runner) run(ctx context.Context, h *host, log *zap.Logger) int {
 	interrupt := make(chan os.Signal, 2)
 	signal.Notify(interrupt, os.Interrupt)
 	defer signal.Stop(interrupt)
+	if r.flags.provider != rehearsalID {
+		// A choice that cannot be used leaves no empty session behind.
+		if _, err := h.models.resolve(ctx, agent.Choice{Provider: r.flags.provider, Model: r.flags.model, Effort: r.flags.effort}); err != nil && !r.resumes() {
+			return r.refused(err)
+		}
+	}
 	conv, err := r.conversation(ctx, h)
 	if err != nil {
 		return r.refused(err)
@@ -153,6 +159,9 @@ func (r *runner) run(ctx context.Context, h *host, log *zap.Logger) int {
 	}()
 	return r.follow(context.WithoutCancel(ctx), conv, sub, rcpt.RequestID, state.Session)
 }
+
+// resumes reports whether a stored session is asked for, which knows its model.
+func (r *runner) resumes() bool { return r.flags.resume || r.flags.session != "" }
 
 func (r *runner) conversation(ctx context.Context, h *host) (agent.Conversation, error) {
 	id := r.flags.session

@@ -34,9 +34,13 @@ func serve(ctx context.Context) int {
 	defer closeLog()
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	dir, err := os.Getwd()
+	if err != nil {
+		log.Warn("no working folder", zap.Error(err)) // conversations then need a cwd
+	}
 	docs := overlay.NewStore()
 	h := newHost(context.WithoutCancel(ctx), docs, log)
-	srv := server.New(server.Config{Host: h, Docs: docs, Version: versionText(), Log: log})
+	srv := server.New(server.Config{Host: h, Docs: docs, Version: versionText(), Dir: dir, Log: log})
 	clean, err := srv.Serve(ctx, os.Stdin, out)
 	if err != nil && !errors.Is(err, io.EOF) {
 		log.Warn("connection ended", zap.Error(err))

@@ -100,7 +100,7 @@ func TurnOf(t agent.TurnView) wire.Turn {
 func sessionOf(s agent.SessionInfo) wire.Session {
 	return wire.Session{
 		ConversationID: s.ID, Cwd: s.Root, Title: s.Title, Created: s.Created, Updated: s.Updated,
-		Turns: s.Turns, Queued: s.Queued, Open: s.Open,
+		Turns: s.Turns, Queued: s.Queued, Open: s.Open, Problem: s.Problem,
 	}
 }
 

@@ -136,6 +136,8 @@ type Session struct {
 	Turns          int       `json:"turns"`
 	Queued         int       `json:"queued"`
 	Open           bool      `json:"open"` // in this process
+	// Problem says for a person why it cannot be opened.
+	Problem string `json:"problem,omitzero"`
 }
 
 // ModelListResult is what can be chosen. Problem says why providers.json could

@@ -299,7 +299,10 @@ function M.sessions()
       vim.ui.select(r.sessions, {
         prompt = 'Session',
         format_item = function(s)
-          return (s.title ~= '' and s.title or '(empty)') .. ('  %d turns, %s'):format(s.turns, s.updated:sub(1, 16):gsub('T', ' '))
+          if s.problem then
+            return '(cannot be opened) ' .. s.problem
+          end
+          return s.title .. ('  %d turns, %s'):format(s.turns, s.updated:sub(1, 16):gsub('T', ' '))
         end,
       }, function(s)
         if s and s.conversationId ~= M.id then
