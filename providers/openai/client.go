@@ -47,9 +47,10 @@ type Config struct {
 // use, keeps no state of a conversation, and shares connections between all
 // providers.Snapshot values.
 type Client struct {
-	cfg   Config
-	http  *http.Client
-	heads heads
+	cfg     Config
+	http    *http.Client
+	heads   heads
+	maxBody int // bytes of an answer; less in tests
 }
 
 var _ providers.Client = (*Client)(nil)
@@ -70,7 +71,7 @@ func New(c Config) *Client {
 	if c.UserAgent == "" {
 		c.UserAgent = "lakecode"
 	}
-	return &Client{cfg: c, http: newHTTP()}
+	return &Client{cfg: c, http: newHTTP(), maxBody: maxBodyBytes}
 }
 
 // Close ends idle connections. Streams that are running are not touched.
@@ -177,7 +178,7 @@ func (a *attempt) run(parent context.Context, body []byte) *failure {
 		return a.refused(res)
 	}
 	a.watch.body = res.Body
-	a.reader = newReader(a.watch, maxLineBytes, maxBodyBytes)
+	a.reader = newReader(a.watch, maxLineBytes, a.c.maxBody)
 	f := a.read()
 	if f != nil && parent.Err() != nil {
 		return a.cancelled(context.Cause(parent))
