@@ -46,7 +46,9 @@ func TestFragmentsOfOneItemMergeForASlowReader(t *testing.T) {
 	f.publish(text(5, "a", "z"))
 	f.publish(text(6, "b", "z"))
 	want := []agent.Event{
-		text(2, "a", "xy"), {Seq: 3, Fact: agent.CallStarted{Call: "c"}}, {Seq: 4, Fact: agent.CallStarted{Call: "c"}},
+		text(2, "a", "xy"),
+		{Seq: 3, Fact: agent.CallStarted{Call: "c"}},
+		{Seq: 4, Fact: agent.CallStarted{Call: "c"}},
 		text(5, "a", "z"), text(6, "b", "z"),
 	}
 	if d := cmp.Diff(want, drain(t, s)); d != "" {

@@ -49,16 +49,28 @@ func TestMessages(t *testing.T) {
 	}{
 		{"text is a string", []*providers.Message{says(providers.User, providers.Text{Text: "a<b>&\xff\u2028\n\"\x00"})}, `{"content":"a<b>&\ufffd\u2028\n\"\u0000","role":"user"}`},
 		{"texts are joined", []*providers.Message{says(providers.User, providers.Text{Text: "a"}, providers.Text{Text: "b"})}, `{"content":"a\n\nb","role":"user"}`},
-		{"a picture", []*providers.Message{says(providers.User, providers.Text{Text: "see"}, png)},
-			`{"content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/png;base64,AQI="},"type":"image_url"}],"role":"user"}`},
+		{
+			"a picture",
+			[]*providers.Message{says(providers.User, providers.Text{Text: "see"}, png)},
+			`{"content":[{"text":"see","type":"text"},{"image_url":{"url":"data:image/png;base64,AQI="},"type":"image_url"}],"role":"user"}`,
+		},
 		{"an answer", []*providers.Message{says(providers.Assistant, providers.Reasoning{Text: "hm", Field: "reasoning_content"}, providers.Text{Text: "a"})}, `{"content":"a","role":"assistant"}`},
-		{"CC-36 reasoning goes back with calls", []*providers.Message{says(providers.Assistant, providers.Reasoning{Text: "hm", Field: "reasoning_content"}, providers.ToolCall{ID: "a", Name: "f", Args: `{"p":1}`})},
-			`{"tool_calls":[{"id":"a","function":{"arguments":"{\"p\":1}","name":"f"},"type":"function"}],"role":"assistant","content":null,"reasoning_content":"hm"}`},
-		{"reasoning of another name does not", []*providers.Message{says(providers.Assistant, providers.Reasoning{Text: "hm", Field: "reasoning"}, providers.Text{Text: "x"}, providers.ToolCall{ID: "a", Name: "f"})},
-			`{"content":"x","tool_calls":[{"id":"a","function":{"arguments":"{}","name":"f"},"type":"function"}],"role":"assistant"}`},
-		{"results, pictures after them", []*providers.Message{says(providers.Tool, providers.ToolResult{ID: "a", Text: "one", Images: []providers.Image{png}}, providers.ToolResult{ID: "b"})},
+		{
+			"CC-36 reasoning goes back with calls",
+			[]*providers.Message{says(providers.Assistant, providers.Reasoning{Text: "hm", Field: "reasoning_content"}, providers.ToolCall{ID: "a", Name: "f", Args: `{"p":1}`})},
+			`{"tool_calls":[{"id":"a","function":{"arguments":"{\"p\":1}","name":"f"},"type":"function"}],"role":"assistant","content":null,"reasoning_content":"hm"}`,
+		},
+		{
+			"reasoning of another name does not",
+			[]*providers.Message{says(providers.Assistant, providers.Reasoning{Text: "hm", Field: "reasoning"}, providers.Text{Text: "x"}, providers.ToolCall{ID: "a", Name: "f"})},
+			`{"content":"x","tool_calls":[{"id":"a","function":{"arguments":"{}","name":"f"},"type":"function"}],"role":"assistant"}`,
+		},
+		{
+			"results, pictures after them",
+			[]*providers.Message{says(providers.Tool, providers.ToolResult{ID: "a", Text: "one", Images: []providers.Image{png}}, providers.ToolResult{ID: "b"})},
 			`{"content":"one","tool_call_id":"a","role":"tool"},{"content":"(empty)","tool_call_id":"b","role":"tool"},` +
-				`{"content":[{"text":"Images of the result of call a:","type":"text"},{"image_url":{"url":"data:image/png;base64,AQI="},"type":"image_url"}],"role":"user"}`},
+				`{"content":[{"text":"Images of the result of call a:","type":"text"},{"image_url":{"url":"data:image/png;base64,AQI="},"type":"image_url"}],"role":"user"}`,
+		},
 	} {
 		t.Run(v.name, func(t *testing.T) { checkMessages(t, v.want, v.messages...) })
 	}

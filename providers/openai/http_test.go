@@ -40,10 +40,16 @@ func TestRefusals(t *testing.T) {
 		want   want
 		next   string
 	}{
-		{"401 that quotes the key masked", reply(401, js, `{"error":{"message":"Incorrect API key provided: sk-canar*************WXYZ. You can find it at https://u:p@host/keys?token=`+testKey+`","type":"invalid_request_error","code":"invalid_api_key"}}`),
-			want{kind: providers.Auth, message: "Local server (m): HTTP 401: Incorrect API key provided: [key]"}, `Check the key of connection "local"`},
-		{"401 that quotes the key", reply(401, js, `{"error":{"message":"bad key `+testKey+` or sk-canary-0123 (ends in WXYZ), sent Bearer `+testKey+`"}}`),
-			want{kind: providers.Auth, message: "bad key [key] or [key] (ends in [key]), sent Bearer [key]"}, "Check the key"},
+		{
+			"401 that quotes the key masked", reply(401, js, `{"error":{"message":"Incorrect API key provided: sk-canar*************WXYZ. You can find it at https://u:p@host/keys?token=`+testKey+`","type":"invalid_request_error","code":"invalid_api_key"}}`),
+			want{kind: providers.Auth, message: "Local server (m): HTTP 401: Incorrect API key provided: [key]"},
+			`Check the key of connection "local"`,
+		},
+		{
+			"401 that quotes the key", reply(401, js, `{"error":{"message":"bad key `+testKey+` or sk-canary-0123 (ends in WXYZ), sent Bearer `+testKey+`"}}`),
+			want{kind: providers.Auth, message: "bad key [key] or [key] (ends in [key]), sent Bearer [key]"},
+			"Check the key",
+		},
 		{"403", reply(403, js, `{"error":{"message":"not for you"}}`), want{kind: providers.Permission, message: "not for you"}, `may use model "m"`},
 		{"404", reply(404, js, `{"error":{"message":"no such model","code":"model_not_found"}}`), want{kind: providers.NotFound, message: "no such model"}, "BaseUrl"},
 		{"405 with a string", reply(405, js, `{"error":"not allowed"}`), want{kind: providers.NotFound, message: "not allowed"}, ""},

@@ -115,19 +115,31 @@ func TestStall(t *testing.T) {
 		want want
 		took time.Duration
 	}{
-		{"before the headers", func(w http.ResponseWriter, r *http.Request) { wait(r, time.Hour) },
-			want{kind: providers.Timeout, message: "did not begin to answer (waited 1m30s)"}, 90 * time.Second},
-		{"after the headers", func(w http.ResponseWriter, r *http.Request) { flush(w, ""); wait(r, time.Hour) },
-			want{kind: providers.Timeout, message: "did not begin"}, 90 * time.Second},
+		{
+			"before the headers", func(w http.ResponseWriter, r *http.Request) { wait(r, time.Hour) },
+			want{kind: providers.Timeout, message: "did not begin to answer (waited 1m30s)"},
+			90 * time.Second,
+		},
+		{
+			"after the headers", func(w http.ResponseWriter, r *http.Request) { flush(w, ""); wait(r, time.Hour) },
+			want{kind: providers.Timeout, message: "did not begin"},
+			90 * time.Second,
+		},
 		{"inside an error answer", func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(400)
 			flush(w, "half")
 			wait(r, time.Hour)
 		}, want{kind: providers.Timeout}, 90 * time.Second},
-		{"in the middle", func(w http.ResponseWriter, r *http.Request) { flush(w, text(hello)); wait(r, time.Hour) },
-			want{text: hello, kind: providers.Timeout, message: "in the middle of the answer (waited 1m0s)"}, 60 * time.Second},
-		{"inside a line", func(w http.ResponseWriter, r *http.Request) { flush(w, text(hello)+"data: {"); wait(r, time.Hour) },
-			want{text: hello, kind: providers.Timeout}, 60 * time.Second},
+		{
+			"in the middle", func(w http.ResponseWriter, r *http.Request) { flush(w, text(hello)); wait(r, time.Hour) },
+			want{text: hello, kind: providers.Timeout, message: "in the middle of the answer (waited 1m0s)"},
+			60 * time.Second,
+		},
+		{
+			"inside a line", func(w http.ResponseWriter, r *http.Request) { flush(w, text(hello)+"data: {"); wait(r, time.Hour) },
+			want{text: hello, kind: providers.Timeout},
+			60 * time.Second,
+		},
 		{"keep-alives for ever", func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				flush(w, ": ping\n\n")

@@ -60,8 +60,10 @@ var sseVectors = []vector{
 	{"[DONE] alone", fin, want{kind: broken, message: "empty answer"}},
 	{"plain words", "upstream connect error", want{kind: broken, message: "upstream connect error"}},
 	{"a page", "<!doctype html><title>502</title>", want{kind: broken, message: "an HTML page"}},
-	{"whole completion in place of a stream", `{"id":"c1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`,
-		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 3, Output: 2}}},
+	{
+		"whole completion in place of a stream", `{"id":"c1","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":2}}`,
+		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 3, Output: 2}},
+	},
 	{"bytes that are no UTF-8", text("a\xff\xfeb") + end("stop") + fin, want{text: "a\ufffd\ufffdb", stop: providers.StopEnd}},
 	{"half a surrogate pair", text(`a\ud800b`) + end("stop") + fin, want{text: "a\ufffdb", stop: providers.StopEnd}},
 }
@@ -70,48 +72,72 @@ var sseVectors = []vector{
 var chatVectors = []vector{
 	{"CC-01 content null, missing, empty", ch(`{"role":"assistant","content":null}`, "null") + ch(`{}`, "null") + text("") + text(hello) + end("stop") + fin, ok},
 	{"CC-02 usage with empty choices", text(hello) + end("stop") + usageEv + fin, want{text: hello, stop: providers.StopEnd, usage: known}},
-	{"CC-03 choices null or missing", data(`{"choices":null,"usage":{"prompt_tokens":1,"completion_tokens":1}}`) + data(`{"id":"x"}`) + text(hello) + end("stop") + fin,
-		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 1, Output: 1}}},
+	{
+		"CC-03 choices null or missing", data(`{"choices":null,"usage":{"prompt_tokens":1,"completion_tokens":1}}`) + data(`{"id":"x"}`) + text(hello) + end("stop") + fin,
+		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 1, Output: 1}},
+	},
 	{"CC-04 no usage", text(hello) + end("stop") + fin, ok},
-	{"CC-05 usage in every chunk", data(`{"choices":[{"delta":{"content":"Hello"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`) +
-		data(`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":4}}`) +
-		data(`{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`) + fin,
-		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4}}},
-	{"CC-05 usage inside the choice", data(`{"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop","usage":{"prompt_tokens":10,"completion_tokens":4,"cached_tokens":6}}]}`) + fin,
-		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4, Cached: 6}}},
-	{"CC-05 DeepSeek's cache numbers", text(hello) + end("stop") + data(`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_cache_hit_tokens":6}}`) + fin,
-		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4, Cached: 6}}},
+	{
+		"CC-05 usage in every chunk", data(`{"choices":[{"delta":{"content":"Hello"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`) +
+			data(`{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":4}}`) +
+			data(`{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}`) + fin,
+		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4}},
+	},
+	{
+		"CC-05 usage inside the choice", data(`{"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop","usage":{"prompt_tokens":10,"completion_tokens":4,"cached_tokens":6}}]}`) + fin,
+		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4, Cached: 6}},
+	},
+	{
+		"CC-05 DeepSeek's cache numbers", text(hello) + end("stop") + data(`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4,"prompt_cache_hit_tokens":6}}`) + fin,
+		want{text: hello, stop: providers.StopEnd, usage: providers.Usage{Known: true, Input: 10, Output: 4, Cached: 6}},
+	},
 	{"CC-06 two calls in a chunk, ids, no index", tc(`{"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`, `{"id":"b","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin, twoCalls},
-	{"CC-06 the same, without ids", tc(`{"function":{"name":"f","arguments":"{\"p\":"}}`, `{"function":{"name":"g","arguments":"{}"}}`) + tc(`{"function":{"arguments":"1}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, warning: "more after", calls: made("call_0", "f", `{"p":`, "call_1", "g", `{}`)}},
-	{"CC-06 the same, in two chunks of two", tc(`{"function":{"name":"f","arguments":"{\"p\":"}}`, `{"function":{"name":"g","arguments":"{"}}`) + tc(`{"function":{"arguments":"1}"}}`, `{"function":{"arguments":"}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("call_0", "f", `{"p":1}`, "call_1", "g", `{}`)}},
+	{
+		"CC-06 the same, without ids", tc(`{"function":{"name":"f","arguments":"{\"p\":"}}`, `{"function":{"name":"g","arguments":"{}"}}`) + tc(`{"function":{"arguments":"1}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, warning: "more after", calls: made("call_0", "f", `{"p":`, "call_1", "g", `{}`)},
+	},
+	{
+		"CC-06 the same, in two chunks of two", tc(`{"function":{"name":"f","arguments":"{\"p\":"}}`, `{"function":{"name":"g","arguments":"{"}}`) + tc(`{"function":{"arguments":"1}"}}`, `{"function":{"arguments":"}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("call_0", "f", `{"p":1}`, "call_1", "g", `{}`)},
+	},
 	{"CC-07 two calls in two chunks, ids, no index", tc(`{"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"id":"b","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin, twoCalls},
-	{"CC-07 no ids either", tc(`{"function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"function":{"name":"f","arguments":"{\"p\":2}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("call_0", "f", `{"p":1}`, "call_1", "f", `{"p":2}`)}},
+	{
+		"CC-07 no ids either", tc(`{"function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"function":{"name":"f","arguments":"{\"p\":2}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("call_0", "f", `{"p":1}`, "call_1", "f", `{"p":2}`)},
+	},
 	{"CC-08 index 0 twice, each complete", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":0,"id":"b","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin, twoCalls},
-	{"CC-08 the same tool", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":0,"id":"b","function":{"name":"f","arguments":"{\"p\":2}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("a", "f", `{"p":1}`, "b", "f", `{"p":2}`)}},
+	{
+		"CC-08 the same tool", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":0,"id":"b","function":{"name":"f","arguments":"{\"p\":2}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("a", "f", `{"p":1}`, "b", "f", `{"p":2}`)},
+	},
 	{"CC-09 a new id with each delta", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`) + tc(`{"index":0,"id":"x","function":{"arguments":"{\"p\""}}`) + tc(`{"index":0,"id":"y","function":{"arguments":":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-10 id and name in each delta", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\""}}`) + tc(`{"index":0,"id":"a","function":{"name":"f","arguments":":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-11 the whole call once more, encoded twice", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"p\\\":1}\""}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-11 the whole call once more", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":0,"function":{"name":"f","arguments":"{\"p\":1}"}}`) + end("tool_calls") + fin, oneCall},
-	{"CC-12 no id", tc(`{"index":0,"function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":1,"id":"call_0","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("call_1", "f", `{"p":1}`, "call_0", "g", `{}`)}},
+	{
+		"CC-12 no id", tc(`{"index":0,"function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":1,"id":"call_0","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("call_1", "f", `{"p":1}`, "call_0", "g", `{}`)},
+	},
 	{"CC-13 continued with empty id and name", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\""}}`) + tc(`{"index":0,"id":"","function":{"name":"","arguments":":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-14 index null", tc(`{"index":null,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + tc(`{"index":null,"id":"b","function":{"name":"g","arguments":"{}"}}`) + end("tool_calls") + fin, twoCalls},
 	{"CC-14 index as text", tc(`{"index":"0","id":"a","function":{"name":"f","arguments":"{\"p\""}}`) + tc(`{"index":"0","function":{"arguments":":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-15 first index is 1", tc(`{"index":1,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-16 arguments as an object", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":{"p":1}}}`) + end("tool_calls") + fin, oneCall},
-	{"CC-17 arguments null, empty, missing", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`) + tc(`{"index":1,"id":"b","function":{"name":"g","arguments":""}}`) + tc(`{"index":2,"id":"c","function":{"name":"h"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("a", "f", `{}`, "b", "g", `{}`, "c", "h", `{}`)}},
+	{
+		"CC-17 arguments null, empty, missing", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`) + tc(`{"index":1,"id":"b","function":{"name":"g","arguments":""}}`) + tc(`{"index":2,"id":"c","function":{"name":"h"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("a", "f", `{}`, "b", "g", `{}`, "c", "h", `{}`)},
+	},
 	{"CC-17 an empty object first", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`) + tc(`{"index":0,"function":{"arguments":"{\"p\":1}"}}`) + end("tool_calls") + fin, oneCall},
 	{"CC-18 arguments cut by length", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":"}}`) + end("length") + fin, want{stop: providers.StopLength, calls: made("a", "f", `{"p":`)}},
-	{"CC-19 bare line end in the arguments", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":\"x\n\\q\u0001\"}"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, warning: "mended", calls: made("a", "f", `{"p":"x\n\\q\u0001"}`)}},
+	{
+		"CC-19 bare line end in the arguments", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":\"x\n\\q\u0001\"}"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, warning: "mended", calls: made("a", "f", `{"p":"x\n\\q\u0001"}`)},
+	},
 	{"CC-19 beyond mending", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{p:1"}}`) + end("tool_calls") + fin, want{stop: providers.StopCalls, calls: made("a", "f", `{p:1`)}},
-	{"CC-20 arguments before the name", tc(`{"function":{"arguments":"{\"p\":1}"}}`) + tc(`{"id":"a","function":{"name":"f"}}`) + tc(`{"function":{"arguments":"{\"p\":2}"}}`) + tc(`{"id":"b","function":{"name":"g"}}`) + end("tool_calls") + fin,
-		want{stop: providers.StopCalls, calls: made("a", "f", `{"p":1}`, "b", "g", `{"p":2}`)}},
+	{
+		"CC-20 arguments before the name", tc(`{"function":{"arguments":"{\"p\":1}"}}`) + tc(`{"id":"a","function":{"name":"f"}}`) + tc(`{"function":{"arguments":"{\"p\":2}"}}`) + tc(`{"id":"b","function":{"name":"g"}}`) + end("tool_calls") + fin,
+		want{stop: providers.StopCalls, calls: made("a", "f", `{"p":1}`, "b", "g", `{"p":2}`)},
+	},
 	{"CC-21 empty finish reason on the way", ch(`{"content":"Hel"}`, `""`) + ch(`{"content":"lo"}`, `""`) + end("stop") + fin, ok},
 	{"CC-22 no finish reason, clean [DONE]", text(hello) + fin, want{text: hello, stop: providers.StopEnd, warning: "no finish reason"}},
 	{"CC-22 the same with a whole call", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"p\":1}"}}`) + fin, want{stop: providers.StopCalls, calls: oneCall.calls, warning: "no finish reason"}},
@@ -142,8 +168,10 @@ var chatVectors = []vector{
 	{"call without a name", tc(`{"index":0,"id":"a","function":{"arguments":"{}"}}`) + end("tool_calls") + fin, want{kind: broken, message: "without a name"}},
 	{"second choice", data(`{"choices":[{"index":1,"delta":{"content":"other"}},{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}`) + fin, ok},
 	{"legacy function_call", ch(`{"function_call":{"name":"f","arguments":"{\"p\":"}}`, "null") + ch(`{"function_call":{"arguments":"1}"}}`, "null") + end("function_call") + fin, want{stop: providers.StopCalls, calls: made("call_0", "f", `{"p":1}`)}},
-	{"interleaved calls", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`) + tc(`{"index":1,"id":"b","function":{"name":"g","arguments":"{"}}`) + tc(`{"index":0,"function":{"arguments":"{\"p\":1}"}}`) + tc(`{"index":1,"function":{"arguments":"}"}}`) + end("tool_calls") + usageEv + fin,
-		want{stop: providers.StopCalls, calls: twoCalls.calls, usage: known}},
+	{
+		"interleaved calls", tc(`{"index":0,"id":"a","function":{"name":"f","arguments":""}}`) + tc(`{"index":1,"id":"b","function":{"name":"g","arguments":"{"}}`) + tc(`{"index":0,"function":{"arguments":"{\"p\":1}"}}`) + tc(`{"index":1,"function":{"arguments":"}"}}`) + end("tool_calls") + usageEv + fin,
+		want{stop: providers.StopCalls, calls: twoCalls.calls, usage: known},
+	},
 }
 
 // Each deviation of a server leads to the right answer or to a clear error, over

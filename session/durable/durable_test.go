@@ -170,19 +170,23 @@ func TestStageCommitRestore(t *testing.T) {
 	}{
 		"replace": {
 			func(r *os.Root) (*Staged, error) { return StageIn(r, "a", []byte("new"), 0o600) },
-			map[string]string{"a": "751 old"}, map[string]string{"a": "751 new"},
+			map[string]string{"a": "751 old"},
+			map[string]string{"a": "751 new"},
 		},
 		"create": {
 			func(r *os.Root) (*Staged, error) { return StageIn(r, "a", []byte("new"), 0o640) },
-			map[string]string{}, map[string]string{"a": "640 new"},
+			map[string]string{},
+			map[string]string{"a": "640 new"},
 		},
 		"create by path": {
 			func(r *os.Root) (*Staged, error) { return Stage(filepath.Join(r.Name(), "a"), []byte("new"), 0o640) },
-			map[string]string{}, map[string]string{"a": "640 new"},
+			map[string]string{},
+			map[string]string{"a": "640 new"},
 		},
 		"remove": {
 			func(r *os.Root) (*Staged, error) { return StageRemoval(r, "a") },
-			map[string]string{"a": "751 old"}, map[string]string{},
+			map[string]string{"a": "751 old"},
+			map[string]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -68,8 +68,10 @@ func TestEditThatCannotBeMadeWritesNothing(t *testing.T) {
 		says  []string
 	}{
 		"ambiguous": {edits("\treturn 1", "x"), tools.Other, []string{"old occurs 2 times, at lines 2, 6", "replace_all"}},
-		"absent": {edits("func a() {\n    return 1\n}", "x"), tools.NotFound,
-			[]string{"old is not in the file", "Nearest:\n1\tfunc a() {\n2\t\treturn 1\n3\t}", `First difference at line 2: the file has "\treturn 1", old has "    return 1"`}},
+		"absent": {
+			edits("func a() {\n    return 1\n}", "x"), tools.NotFound,
+			[]string{"old is not in the file", "Nearest:\n1\tfunc a() {\n2\t\treturn 1\n3\t}", `First difference at line 2: the file has "\treturn 1", old has "    return 1"`},
+		},
 		"resembles":      {edits("func aa() {", "x"), tools.NotFound, []string{"Nearest:\n1\tfunc a() {"}},
 		"nothing near":   {edits("zzzzzz", "x"), tools.NotFound, []string{"old is not in the file. Nothing was written."}},
 		"second of two":  {edits("func a", "func c", "nope nope", "x"), tools.NotFound, []string{"Edit 2 of 2 does not match", "after the edits before it"}},

@@ -186,8 +186,11 @@ func TestRecoverSaysWhatItDid(t *testing.T) {
 		"all written":  {nil, map[string]string{"a": "A", "n": "N"}, []string{`"rename all"`, "It stands", "a, d, n"}},
 		"half written": {map[string]string{"a": "a", "n": "-"}, map[string]string{"a": "a", "d": "d"}, []string{"undone", "put back: d."}},
 		"none written": {map[string]string{"a": "a", "d": "d", "n": "-"}, map[string]string{"a": "a", "d": "d"}, []string{"before anything was written"}},
-		"somebody wrote since": {map[string]string{"a": "theirs"}, map[string]string{"a": "theirs", "d": "d"},
-			[]string{"undone", "put back: d, n", "left alone: a."}},
+		"somebody wrote since": {
+			map[string]string{"a": "theirs"},
+			map[string]string{"a": "theirs", "d": "d"},
+			[]string{"undone", "put back: d, n", "left alone: a."},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, map[string]string{"a": "a", "d": "d"})
