@@ -28,6 +28,7 @@ const (
 var ErrStopped = errors.New("the person stopped the turn")
 
 // ErrShutdown is the cause of a context that ends with the program.
+//
 //lint:ignore ST1005 Lakecode is a name
 var ErrShutdown = errors.New("Lakecode is shutting down")
 
