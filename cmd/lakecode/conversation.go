@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -44,7 +45,7 @@ func (h *host) compose(ctx context.Context, log *session.Log, a *session.Archive
 	if err != nil {
 		return nil, errors.Join(agent.Errorf(agent.Damaged, "", "An interrupted change of files cannot be mended: %v.", err), ws.Close())
 	}
-	a.Repairs = append(a.Repairs, mended...)
+	a.Repairs = slices.Concat(a.Repairs, mended, h.models.warnings())
 	reg, err := h.registry(ws)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("put the tools together: %w", err), ws.Close())

@@ -120,6 +120,16 @@ func readScript(path string) (rehearsal.Script, error) {
 	return rehearsal.Parse(filepath.Base(path), string(text))
 }
 
+// warnings are sentences about providers.json that a person should read. A file
+// that cannot be used is reported by the first message.
+func (m *models) warnings() []string {
+	reg, err := m.load()
+	if err != nil {
+		return nil
+	}
+	return reg.Warnings()
+}
+
 func (m *models) list(context.Context) agent.Catalog {
 	cat := agent.Catalog{Models: []agent.ModelInfo{}}
 	reg, err := m.load()
