@@ -84,7 +84,7 @@ func (h *host) clientFor(s providers.Snapshot) (providers.Client, error) {
 // registry registers each tool whose resource is there.
 func (h *host) registry(ws *workspace.Workspace) (*tools.Registry, error) {
 	var reg tools.Registry
-	fileTools, err := files.Tools(ws)
+	fileTools, err := files.Tools(files.Config{Workspace: ws})
 	if err != nil {
 		return nil, err
 	}

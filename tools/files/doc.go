@@ -13,7 +13,7 @@
 // exact and unique, or unique and different only in space at line ends, which
 // is said.
 //
-//	ts, err := files.Tools(w)
+//	ts, err := files.Tools(files.Config{Workspace: w, Ignored: rules.Ignored})
 //	if err != nil { return err }
 //	err = registry.Add(ts...)
 package files

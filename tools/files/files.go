@@ -12,13 +12,30 @@ import (
 	"github.com/lakecode/lakecode/tools/workspace"
 )
 
-// box is what the tools share.
-type box struct{ w *workspace.Workspace }
+// Config is what the tools need. Workspace is required.
+type Config struct {
+	Workspace *workspace.Workspace
+	// Ignored tells which of paths the ignore rules of their work tree leave
+	// out. dir is a real absolute folder, the paths are relative to it with
+	// forward slashes. A folder that is ignored itself has its own say: nothing
+	// in it is left out. An error says that the rules could not be asked. It is
+	// safe for concurrent use. Nil: there are no such rules.
+	Ignored func(ctx context.Context, dir string, paths []string) (map[string]bool, error)
+}
 
-// Tools makes the file tools of a workspace. It fails only by a mistake of the
-// program.
-func Tools(w *workspace.Workspace) ([]tools.Tool, error) {
-	b := &box{w}
+// box is what the tools share.
+type box struct {
+	w       *workspace.Workspace
+	ignored func(ctx context.Context, dir string, paths []string) (map[string]bool, error)
+}
+
+// Tools makes the file tools of a workspace. It fails on a Config that cannot
+// work.
+func Tools(cfg Config) ([]tools.Tool, error) {
+	if cfg.Workspace == nil {
+		return nil, errors.New("files: a workspace is required")
+	}
+	b := &box{cfg.Workspace, cfg.Ignored}
 	var all []tools.Tool
 	for _, make := range []func() (tools.Tool, error){
 		func() (tools.Tool, error) { return tools.New(readSpec, b.read) },

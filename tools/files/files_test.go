@@ -42,7 +42,7 @@ func open(t *testing.T, files map[string]string) *desk {
 	w, err := workspace.Open(workspace.Config{Root: root, Docs: docs, Journal: filepath.Join(t.TempDir(), "j")})
 	must(t, err)
 	t.Cleanup(func() { must(t, w.Close()) })
-	ts, err := Tools(w)
+	ts, err := Tools(Config{Workspace: w})
 	must(t, err)
 	var reg tools.Registry
 	must(t, reg.Add(ts...))
@@ -234,7 +234,7 @@ func TestReadLooksAtLargeFilesOnlyWhereItIsAsked(t *testing.T) {
 	d.bad(tools.Other, "read_file", args{"path": "huge"}, "binary")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (&box{d.w}).read(ctx, readIn{Path: "log"}, nil); err == nil {
+	if _, err := (&box{w: d.w}).read(ctx, readIn{Path: "log"}, nil); err == nil {
 		t.Error("read after the end of its context")
 	}
 }
