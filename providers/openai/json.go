@@ -118,18 +118,21 @@ func delimiter(c byte) bool {
 	return c == ',' || c == '}' || c == ']' || c == ' ' || c == '\n' || c == '\r' || c == '\t'
 }
 
-// skipString returns the index behind the string whose quote is at i.
+// skipString returns the index behind the string whose quote is at i. It looks
+// at each byte a constant number of times, however many are escaped.
 func skipString(b []byte, i int) int {
-	for i++; i < len(b); i++ {
+	for i++; i < len(b); {
 		n := bytes.IndexByte(b[i:], '"')
 		if n < 0 {
 			return len(b)
 		}
-		esc := bytes.IndexByte(b[i:i+n], '\\')
-		if esc < 0 {
-			return i + n + 1
+		for end := i + n; i <= end; {
+			esc := bytes.IndexByte(b[i:end], '\\')
+			if esc < 0 {
+				return end + 1
+			}
+			i += esc + 2 // over what is escaped, perhaps the quote
 		}
-		i += esc + 1 // the loop steps over what is escaped
 	}
 	return len(b)
 }
