@@ -10,14 +10,15 @@ type (
 		Text string
 		Mode Mode // empty: Build
 		// Model chooses the connection and model; the zero value takes the
-		// conversation's, then the workspace's last choice.
+		// conversation's, then the only one that providers.json has.
 		Model Choice
 		// ClientRequestID makes a repeated Submit return the first receipt.
 		ClientRequestID string
 	}
 
 	// Stop ends the running turn and leaves the queue paused if it holds
-	// messages. Accepted, without effect, when nothing runs.
+	// messages, also while the turn is being saved. Accepted, without effect, when
+	// nothing runs.
 	Stop struct{}
 
 	// Resolve decides an interaction.

@@ -25,7 +25,7 @@ A skipped question means: act on the assumption you stated, and do not ask again
 // NewAsk makes ask_user (alias ask_tool). Without options free text is taken.
 // With nobody connected a call fails at once; a skip is a success (spec 20).
 func NewAsk() (Tool, error) {
-	return New(Spec{Name: "ask_user", Aliases: []string{"ask_tool"}, Description: askDescription, Tier: Read}, runAsk)
+	return New(Spec{Name: "ask_user", Aliases: []string{"ask_tool"}, Description: askDescription, Tier: Read, Exclusive: true}, runAsk)
 }
 
 func runAsk(ctx context.Context, in askIn, io *IO) (Output, error) {

@@ -17,9 +17,9 @@ type lane struct{ sem *semaphore.Weighted }
 
 func newLane() *lane { return &lane{semaphore.NewWeighted(laneWidth)} }
 
-func (l *lane) enter(ctx context.Context, t Tier) (release func(), err error) {
+func (l *lane) enter(ctx context.Context, s Spec) (release func(), err error) {
 	n := int64(1)
-	if t != Read {
+	if s.Tier != Read || s.Exclusive {
 		n = laneWidth
 	}
 	if err := l.sem.Acquire(ctx, n); err != nil {

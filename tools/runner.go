@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +100,7 @@ func (r *Runner) invoke(ctx context.Context, c Call) Result {
 			return refuse(Refused, bad)
 		}
 	}
-	release, err := laneOf(ctx, r.lane).enter(ctx, t.spec.Tier)
+	release, err := laneOf(ctx, r.lane).enter(ctx, t.spec)
 	if err != nil {
 		return refuse(NotRun, notRun(ctx))
 	}
@@ -125,6 +126,7 @@ func (r *Runner) run(ctx context.Context, t Tool, c Call, args json.RawMessage) 
 		if !errors.As(err, &te) {
 			te = &Error{Code: Other, Text: err.Error()}
 		}
+		te = &Error{Code: te.Code, Text: bound(te.Text), Next: bound(te.Next)}
 		if ctx.Err() != nil {
 			return Result{Outcome: Interrupted, Err: te}
 		}
@@ -156,18 +158,28 @@ func (r *Runner) guard(ctx context.Context, t Tool, c Call, args json.RawMessage
 // watchLate logs the stacks when the tool has not returned lateAfter after the
 // end of ctx. The caller goes on waiting: a tool is never left behind.
 func (r *Runner) watchLate(ctx context.Context, c Call) (stop func()) {
-	var timer atomic.Pointer[time.Timer]
+	var mu sync.Mutex // guards timer and returned
+	var timer *time.Timer
+	returned := false
 	unhook := context.AfterFunc(ctx, func() {
-		timer.Store(time.AfterFunc(lateAfter, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if returned {
+			return
+		}
+		timer = time.AfterFunc(lateAfter, func() {
 			buf := make([]byte, 64<<10)
 			r.cfg.Log.Error("bug: tool is late", zap.String("tool", c.Name), zap.String("call", c.ID),
 				zap.ByteString("stacks", buf[:runtime.Stack(buf, true)]))
-		}))
+		})
 	})
 	return func() {
 		unhook()
-		if t := timer.Load(); t != nil {
-			t.Stop()
+		mu.Lock()
+		defer mu.Unlock()
+		returned = true
+		if timer != nil {
+			timer.Stop()
 		}
 	}
 }
@@ -231,9 +243,11 @@ func readable(err error) string {
 	return s
 }
 
+// bound cuts a text that is too long, and makes it what the log can hold: the
+// history in memory would otherwise differ from the one that is read back.
 func bound(s string) string {
 	if len(s) <= maxOutput {
-		return s
+		return strings.ToValidUTF8(s, "\uFFFD")
 	}
 	cut := strings.ToValidUTF8(s[:maxOutput], "")
 	return fmt.Sprintf("%s\n[cut: %d of %d bytes shown]", cut, len(cut), len(s))

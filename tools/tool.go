@@ -41,6 +41,9 @@ type Spec struct {
 	// NeedsDescription refuses a call whose "description" argument is blank
 	// before anything else happens (bash and eval, spec 21).
 	NeedsDescription bool
+	// Exclusive calls never overlap others, although they have no side effects:
+	// they wait for something of which there is only one, such as the person.
+	Exclusive bool
 	// Schema is the JSON Schema of the arguments, derived by New.
 	Schema json.RawMessage
 }

@@ -3,6 +3,7 @@ package convo
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,7 @@ import (
 )
 
 // Config is what a conversation is made of. All fields are required but
-// Default and Released.
+// Released.
 type Config struct {
 	// Archive is the stored session, repaired; the conversation takes it over.
 	Archive *session.Archive
@@ -38,18 +39,14 @@ type Config struct {
 	Log      *zap.Logger
 }
 
-// Store is the log of one session; *session.Log implements it.
-type Store interface {
-	Append(ctx context.Context, sync bool, rs ...session.Record) error
-	Close() error
-}
-
 // accepted is a queued message with what was frozen at acceptance. A restored
 // one has no snapshot until the queue is resumed.
 type accepted struct {
 	m    session.Message
 	snap providers.Snapshot
 	ok   bool // snap is set
+	// through lets it run although the queue is paused.
+	through bool
 }
 
 // Convo implements agent.Conversation.
@@ -63,7 +60,10 @@ type Convo struct {
 	feed   *feed
 	gate   *gate
 	state  atomic.Pointer[agent.State]
+	closes atomic.Bool // Close was called
 	book   *book
+	// unsaved is why the last records are not stored; set before done is closed.
+	unsaved error
 }
 
 // Start takes over a stored session. A queue that it holds stays paused until a
@@ -149,14 +149,23 @@ func (c *Convo) Snapshot(ctx context.Context, before string, limit int) (agent.T
 
 // Close implements agent.Conversation.
 func (c *Convo) Close(ctx context.Context) error {
+	c.closes.Store(true)
 	c.cancel(loop.ErrShutdown)
 	select {
 	case <-c.done:
-		return nil
+		return c.unsaved
 	case <-ctx.Done():
+	}
+	select {
+	case <-c.done:
+		return c.unsaved
+	default:
 		return context.Cause(ctx)
 	}
 }
+
+// Closing reports whether Close was called, so that no command is taken any more.
+func (c *Convo) Closing() bool { return c.closes.Load() }
 
 // Do implements agent.Conversation.
 func (c *Convo) Do(ctx context.Context, cmd agent.Command) (agent.Receipt, error) {
@@ -164,8 +173,11 @@ func (c *Convo) Do(ctx context.Context, cmd agent.Command) (agent.Receipt, error
 	case agent.Submit:
 		return c.submit(ctx, cmd)
 	case agent.Resolve:
-		err := c.gate.resolve(cmd.Interaction, cmd.Decision)
-		return agent.Receipt{Seq: c.State().Seq}, err
+		r := agent.Receipt{Seq: c.State().Seq}
+		if err := c.gate.resolve(cmd.Interaction, cmd.Decision); err != nil {
+			return agent.Receipt{}, err
+		}
+		return r, nil
 	case agent.ResumeQueue:
 		return c.resume(ctx)
 	case agent.Stop, agent.DropQueued, agent.RetrySave, agent.Rename:
@@ -180,7 +192,10 @@ func (c *Convo) command(ctx context.Context, m commandMsg) (agent.Receipt, error
 	if err != nil {
 		return agent.Receipt{}, err
 	}
-	return r.Receipt, r.err
+	if r.err != nil {
+		return agent.Receipt{}, r.err
+	}
+	return r.Receipt, nil
 }
 
 // maxMessage bounds a person's message, in bytes.
@@ -192,7 +207,7 @@ func (c *Convo) submit(ctx context.Context, s agent.Submit) (agent.Receipt, erro
 		s.Mode = agent.Build
 	}
 	switch {
-	case s.Text == "":
+	case strings.TrimSpace(s.Text) == "":
 		return agent.Receipt{}, agent.Errorf(agent.BadRequest, "", "The message is empty.")
 	case len(s.Text) > maxMessage:
 		return agent.Receipt{}, agent.Errorf(agent.BadRequest, "Put it into a file and name the file.", "The message has %d bytes; at most %d are taken.", len(s.Text), maxMessage)
@@ -203,42 +218,56 @@ func (c *Convo) submit(ctx context.Context, s agent.Submit) (agent.Receipt, erro
 	if choice == (agent.Choice{}) {
 		choice = c.State().Model
 	}
-	snap, err := c.cfg.Resolve(ctx, choice)
-	if err != nil {
-		return agent.Receipt{}, err
-	}
-	if _, err := c.cfg.Client(snap); err != nil {
-		return agent.Receipt{}, err
-	}
+	snap, refusal := c.resolve(ctx, choice)
 	a := accepted{ok: true, snap: snap, m: session.Message{
 		ID: uuid.Must(uuid.NewV7()).String(), ClientRequestID: s.ClientRequestID, Text: s.Text, Mode: string(s.Mode),
 		Main:     session.Assignment{Provider: snap.Provider, Model: snap.Model, Effort: snap.Effort},
 		Accepted: time.Now().UTC(),
 	}}
-	return c.command(ctx, commandMsg{cmd: s, accept: a, reply: make(chan receipt, 1)})
+	return c.command(ctx, commandMsg{cmd: s, accept: a, refusal: refusal, reply: make(chan receipt, 1)})
 }
 
-// resume resolves restored messages against the present settings first: a
-// connection that is gone keeps the queue paused and says so.
-func (c *Convo) resume(ctx context.Context) (agent.Receipt, error) {
-	m := commandMsg{cmd: agent.ResumeQueue{}, reply: make(chan receipt, 1), resolved: map[string]providers.Snapshot{}}
-	for _, q := range c.State().Queue {
-		snap, err := c.cfg.Resolve(ctx, q.Model)
-		if err == nil {
-			_, err = c.cfg.Client(snap)
-		}
-		if err != nil {
-			m.problem = err.Error()
-			_, _ = c.command(ctx, m)
-			return agent.Receipt{}, err
-		}
-		m.resolved[q.ID] = snap
+// resolve freezes a choice, when there is a client for it.
+func (c *Convo) resolve(ctx context.Context, choice agent.Choice) (providers.Snapshot, error) {
+	snap, err := c.cfg.Resolve(ctx, choice)
+	if err == nil {
+		_, err = c.cfg.Client(snap)
 	}
-	return c.command(ctx, m)
+	return snap, err
+}
+
+// resume looks up the connections of restored messages in the present settings
+// first: one that is gone keeps the queue paused, with the reason.
+func (c *Convo) resume(ctx context.Context) (agent.Receipt, error) {
+	m := commandMsg{cmd: agent.ResumeQueue{}, resolved: map[string]providers.Snapshot{}}
+	for {
+		m.reply = make(chan receipt, 1)
+		r, err := ask(ctx, c, m, m.reply)
+		switch {
+		case err != nil:
+			return agent.Receipt{}, err
+		case r.err != nil:
+			return agent.Receipt{}, r.err
+		case len(r.need) == 0:
+			return r.Receipt, nil
+		}
+		for _, q := range r.need {
+			snap, err := c.resolve(ctx, q.Model)
+			if err != nil {
+				m.problem, m.reply = err.Error(), make(chan receipt, 1)
+				_, _ = ask(ctx, c, m, m.reply)
+				return agent.Receipt{}, err
+			}
+			m.resolved[q.ID] = snap
+		}
+	}
 }
 
 // asker is how the tools of a turn reach the person.
-type asker struct{ c *Convo }
+type asker struct {
+	c    *Convo
+	turn string
+}
 
 // Ask implements tools.Asker.
 func (a asker) Ask(ctx context.Context, q tools.Question) (tools.Answer, error) {
@@ -253,7 +282,7 @@ func (a asker) Ask(ctx context.Context, q tools.Question) (tools.Answer, error) 
 	if err != nil {
 		var ae *agent.Error
 		if errors.As(err, &ae) && ae.Code == agent.NoHuman {
-			a.c.post(factMsg{agent.Answered{Interaction: in.ID, How: "unavailable"}})
+			a.c.post(factMsg{a.turn, agent.Answered{Interaction: in.ID, How: "unavailable"}})
 			err = tools.ErrNobody
 		}
 		return tools.Answer{}, err

@@ -11,14 +11,15 @@ const (
 	// ringEvents and ringBytes bound the events kept for a reader that comes back.
 	ringEvents = 8192
 	ringBytes  = 4 << 20
-	// lagBytes is how far a subscriber may fall behind.
+	// lagBytes is how much may wait for a subscriber before another event comes.
+	// That one event may be larger still: it is no fault of a reader that keeps up.
 	lagBytes = 8 << 20
 	// eventCost is what an event costs beside its text, in bytes.
 	eventCost = 128
 )
 
-// feed numbers nothing and blocks never: it keeps the last events and hands
-// each subscriber its own queue. Safe for concurrent use.
+// feed keeps the last events and hands each subscriber its own queue. It never
+// waits for a reader. Safe for concurrent use.
 type feed struct {
 	mu     sync.Mutex // guards all below; never held across a call out
 	ring   []agent.Event
@@ -57,11 +58,15 @@ func (f *feed) subscribe(after uint64) (*subscription, error) {
 	if after > f.last || after+1 < first {
 		return nil, agent.ErrLagged
 	}
-	s := &subscription{feed: f, wake: make(chan struct{}, 1), closed: f.closed}
+	s := &subscription{feed: f, wake: make(chan struct{}, 1)}
 	for _, e := range f.ring {
 		if e.Seq > after {
 			s.put(e)
 		}
+	}
+	if f.closed {
+		s.end(false)
+		return s, nil
 	}
 	f.subs[s] = struct{}{}
 	return s, nil
@@ -75,6 +80,7 @@ func (f *feed) close() {
 	for s := range f.subs {
 		s.end(false)
 	}
+	clear(f.subs)
 }
 
 type subscription struct {
@@ -96,6 +102,11 @@ func (s *subscription) put(e agent.Event) {
 	if s.lagged || s.closed {
 		return
 	}
+	if s.bytes > lagBytes {
+		s.queue, s.bytes, s.lagged = nil, 0, true
+		s.signal()
+		return
+	}
 	if n := len(s.queue); n > 0 {
 		if merged, ok := merge(s.queue[n-1], e); ok {
 			s.bytes += cost(merged) - cost(s.queue[n-1])
@@ -105,9 +116,6 @@ func (s *subscription) put(e agent.Event) {
 		}
 	} else {
 		s.queue, s.bytes = append(s.queue, e), cost(e)
-	}
-	if s.bytes > lagBytes {
-		s.queue, s.bytes, s.lagged = nil, 0, true
 	}
 	s.signal()
 }
@@ -206,9 +214,15 @@ const mergeBytes = 16 << 10
 func cost(e agent.Event) int {
 	n := eventCost
 	switch f := e.Fact.(type) {
+	case agent.TurnStarted:
+		n += len(f.Text)
 	case agent.TextAdded:
 		n += len(f.Text)
 	case agent.ReasoningAdded:
+		n += len(f.Text)
+	case agent.Asked:
+		n += len(f.Interaction.Text) + len(f.Interaction.Context)
+	case agent.Notice:
 		n += len(f.Text)
 	case agent.AnswerEnded:
 		n += len(f.Text)
@@ -223,7 +237,7 @@ func cost(e agent.Event) int {
 		}
 	case agent.StateChanged:
 		for _, q := range f.State.Queue {
-			n += len(q.Text)
+			n += eventCost + len(q.Text)
 		}
 	}
 	return n

@@ -12,10 +12,12 @@ import (
 // answer and the end of the asker's context may race: exactly one wins. Safe
 // for concurrent use.
 type gate struct {
-	show func(agent.Interaction)     // called without mu
-	hide func(id string, how string) // called without mu
+	// Called with mu held, so that what is shown follows the transitions in their
+	// order. They may wait for the owner, which never enters the gate.
+	show func(agent.Interaction)
+	hide func(id string, how string)
 
-	mu     sync.Mutex // guards all below; never held across a call out
+	mu     sync.Mutex // guards all below
 	people int        // attached
 	active *pending
 	wait   []*pending
@@ -52,9 +54,8 @@ func (g *gate) ask(ctx context.Context, in agent.Interaction) (agent.Decision, e
 	}
 	a := &pending{in: in, answer: make(chan agent.Decision, 1)}
 	g.wait = append(g.wait, a)
-	next := g.advance()
+	g.advance()
 	g.mu.Unlock()
-	g.display(next)
 	select {
 	case d := <-a.answer:
 		return d, nil
@@ -69,25 +70,22 @@ func (g *gate) ask(ctx context.Context, in agent.Interaction) (agent.Decision, e
 // resolve decides the interaction on display; AlreadyResolved for any other id.
 func (g *gate) resolve(id string, d agent.Decision) error {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	a := g.active
 	if a == nil || a.in.ID != id {
-		g.mu.Unlock()
 		return agent.Errorf(agent.AlreadyResolved, "", "This question is already answered or gone.")
 	}
 	if err := fits(a.in, d); err != nil {
-		g.mu.Unlock()
 		return err
 	}
 	a.done, g.active = true, nil
-	next := g.advance()
-	g.mu.Unlock()
 	how := "answered"
 	if d.Skip {
 		how = "skipped"
 	}
 	g.hide(id, how)
 	a.answer <- d // after hide, so that the answer's effects follow its event
-	g.display(next)
+	g.advance()
 	return nil
 }
 
@@ -119,36 +117,26 @@ func fits(in agent.Interaction, d agent.Decision) error {
 
 func (g *gate) withdraw(a *pending) (agent.Decision, bool) {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if a.done {
-		g.mu.Unlock()
-		return <-a.answer, true
+		return <-a.answer, true // sent before done could be seen
 	}
 	a.done = true
-	shown := g.active == a
-	if shown {
+	if g.active == a {
 		g.active = nil
+		g.hide(a.in.ID, "withdrawn")
 	} else if i := slices.Index(g.wait, a); i >= 0 {
 		g.wait = slices.Delete(g.wait, i, i+1)
 	}
-	next := g.advance()
-	g.mu.Unlock()
-	if shown {
-		g.hide(a.in.ID, "withdrawn")
-	}
-	g.display(next)
+	g.advance()
 	return agent.Decision{}, false
 }
 
-func (g *gate) advance() *pending {
+// advance shows the next interaction when none is on display. mu is held.
+func (g *gate) advance() {
 	if g.active != nil || len(g.wait) == 0 {
-		return nil
+		return
 	}
 	g.active, g.wait = g.wait[0], g.wait[1:]
-	return g.active
-}
-
-func (g *gate) display(a *pending) {
-	if a != nil {
-		g.show(a.in)
-	}
+	g.show(g.active.in)
 }

@@ -1,10 +1,6 @@
 package convo
 
 import (
-	"context"
-	"slices"
-	"sync"
-
 	"github.com/lakecode/lakecode/agent"
 	"github.com/lakecode/lakecode/providers"
 	"github.com/lakecode/lakecode/session"
@@ -15,7 +11,10 @@ type message interface{ isMessage() }
 
 type receipt struct {
 	agent.Receipt
-	err error
+	// need holds the queued messages whose connection must be looked up before
+	// the queue can be resumed.
+	need []agent.Queued
+	err  error
 }
 
 type snapshot struct {
@@ -25,31 +24,42 @@ type snapshot struct {
 }
 
 type (
-	// commandMsg is a command of a person. accept is set for Submit; resolved
-	// and problem for ResumeQueue.
+	// commandMsg is a command of a person. For Submit, accept is set, or refusal,
+	// which holds unless the message was accepted before; resolved and problem
+	// are for ResumeQueue.
 	commandMsg struct {
 		cmd      agent.Command
 		accept   accepted
+		refusal  error
 		resolved map[string]providers.Snapshot
 		problem  string
-		reply    chan receipt
+		reply    chan receipt // capacity 1
 	}
 	snapshotMsg struct {
 		before string
 		limit  int
-		reply  chan snapshot
+		reply  chan snapshot // capacity 1
 	}
 
-	factMsg    struct{ fact agent.Fact }
-	recordsMsg struct{ recs []session.Record } // stored, or kept for the save
-	showMsg    struct{ in agent.Interaction }
-	hideMsg    struct{ id, how string }
+	// factMsg and recordsMsg come from the turn that they name.
+	factMsg struct {
+		turn string
+		fact agent.Fact
+	}
+	recordsMsg struct {
+		turn  string
+		recs  []session.Record // stored, or kept for the save
+		facts []agent.Fact
+	}
+	showMsg struct{ in agent.Interaction }
+	hideMsg struct{ id, how string }
 
 	// The final messages of workers.
 	storedMsg struct{ err error } // the accepting worker
 	endedMsg  struct {
-		end     session.End
-		failure *agent.Failure
+		end      session.End
+		failure  *agent.Failure
+		panicked bool
 	}
 	savedMsg struct{ err error }
 )
@@ -63,38 +73,3 @@ func (hideMsg) isMessage()     {}
 func (storedMsg) isMessage()   {}
 func (endedMsg) isMessage()    {}
 func (savedMsg) isMessage()    {}
-
-// book writes to the store and keeps what could not be written, in order, until
-// a later write takes it along. Safe for concurrent use.
-type book struct {
-	store Store
-
-	mu   sync.Mutex // guards debt, and makes appends keep its order
-	debt []session.Record
-}
-
-func newBook(s Store) *book { return &book{store: s} }
-
-// append writes the debt and recs. On an error recs become debt.
-func (b *book) append(ctx context.Context, sync bool, recs ...session.Record) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	err := b.store.Append(ctx, sync, slices.Concat(b.debt, recs)...)
-	if err != nil {
-		b.debt = append(b.debt, recs...)
-		return err
-	}
-	b.debt = nil
-	return nil
-}
-
-// appendNew writes recs, or nothing at all: on an error they are forgotten.
-func (b *book) appendNew(ctx context.Context, recs ...session.Record) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if err := b.store.Append(ctx, true, slices.Concat(b.debt, recs)...); err != nil {
-		return err
-	}
-	b.debt = nil
-	return nil
-}

@@ -13,6 +13,8 @@ import (
 const (
 	pageTurns    = 50
 	maxPageTurns = 200
+	// pageBytes ends a page, of any number of turns but at least one.
+	pageBytes = 8 << 20
 )
 
 // live is what the running turn shows and the archive does not hold yet.
@@ -46,6 +48,7 @@ func (l *live) at(item string) {
 
 // changed publishes the new state.
 func (o *owner) changed() {
+	o.settle()
 	o.seq++
 	s := agent.State{
 		Seq: o.seq, Epoch: o.c.epoch, Session: string(o.archive.ID), Root: o.archive.Root, Phase: o.phase,
@@ -54,7 +57,7 @@ func (o *owner) changed() {
 		Usage: o.usage, Turns: len(o.archive.Turns),
 	}
 	for i, a := range o.queue {
-		s.Queue[i] = agent.Queued{ID: a.m.ID, Text: a.m.Text, Mode: agent.Mode(a.m.Mode), Model: choiceOf(a.m.Main)}
+		s.Queue[i] = queuedOf(a.m)
 	}
 	o.c.state.Store(&s)
 	o.c.feed.publish(agent.Event{Seq: o.seq, Request: o.turnID(), Time: time.Now().UTC(), Fact: agent.StateChanged{State: s}})
@@ -73,11 +76,15 @@ func (o *owner) snapshot(before string, limit int) snapshot {
 			return snapshot{err: agent.Errorf(agent.NotFound, "", "There is no turn %q.", before)}
 		}
 	}
-	first := max(0, end-limit)
-	tr := agent.Transcript{Turns: make([]agent.TurnView, 0, end-first), More: first > 0}
-	for i := first; i < end; i++ {
-		tr.Turns = append(tr.Turns, viewTurn(&o.archive.Turns[i]))
+	first, size := end, 0
+	tr := agent.Transcript{Turns: []agent.TurnView{}}
+	for first > 0 && end-first < limit && size < pageBytes {
+		first--
+		v := viewTurn(&o.archive.Turns[first])
+		tr.Turns, size = append(tr.Turns, v), size+weight(&v)
 	}
+	slices.Reverse(tr.Turns)
+	tr.More = first > 0
 	if n := len(tr.Turns); n > 0 && end == len(o.archive.Turns) && o.archive.Turns[end-1].End == nil {
 		if o.live.text.Len()+o.live.reasoning.Len() > 0 {
 			tr.Turns[n-1].Items = append(tr.Turns[n-1].Items, agent.ItemView{
@@ -88,6 +95,18 @@ func (o *owner) snapshot(before string, limit int) snapshot {
 	s := *o.c.state.Load()
 	s.Seq = o.seq
 	return snapshot{transcript: tr, state: s}
+}
+
+// weight estimates the size of a turn in a page, in bytes.
+func weight(v *agent.TurnView) int {
+	n := eventCost + len(v.Text)
+	for _, it := range v.Items {
+		n += eventCost + len(it.Text) + len(it.Reasoning) + len(it.Args)
+		for _, c := range it.Changed {
+			n += len(c.Diff)
+		}
+	}
+	return n
 }
 
 func viewTurn(t *session.Turn) agent.TurnView {

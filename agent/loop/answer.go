@@ -24,7 +24,7 @@ func (t *turn) ask(ctx context.Context) (session.Answer, providers.Stop, error) 
 			failure = err
 			break
 		}
-		if t.first.IsZero() {
+		if _, again := d.(providers.Retrying); !again && t.first.IsZero() {
 			t.first = time.Now()
 		}
 		switch d := d.(type) {
@@ -37,7 +37,6 @@ func (t *turn) ask(ctx context.Context) (session.Answer, providers.Stop, error) 
 		case providers.CallDelta:
 			t.Emit(agent.CallWriting{Item: item, Index: d.Index, Tool: d.Name, Bytes: d.Bytes})
 		case providers.Retrying:
-			t.first = time.Time{}
 			t.Emit(agent.Retrying{Attempt: d.Attempt, Wait: d.Wait, Reason: d.Err.Error()})
 		case providers.Done:
 			done = &d
@@ -51,12 +50,15 @@ func (t *turn) ask(ctx context.Context) (session.Answer, providers.Stop, error) 
 	}
 	if a.Text != "" || a.Reasoning != "" || len(a.Calls) > 0 {
 		t.History.AddAnswer(a)
-		t.Emit(agent.AnswerEnded{Item: item, Text: a.Text, Interrupted: a.Interrupted})
+		facts := []agent.Fact{agent.AnswerEnded{Item: item, Text: a.Text, Interrupted: a.Interrupted}}
+		for _, c := range a.Calls {
+			facts = append(facts, agent.CallProposed{Call: c.ID, Tool: t.canonical(c.Name), Title: Title(c.Args), Args: c.Args})
+		}
 		// The answer is stored before any of its calls runs, and also when the
 		// person has just stopped the turn.
-		err := t.Append(context.WithoutCancel(ctx), false, session.ItemAdded{Turn: t.Turn, Item: session.Item{ID: item, Answer: &a}})
-		if err != nil && failure == nil {
-			failure = fmt.Errorf("the answer could not be stored: %w", err)
+		rec := session.ItemAdded{Turn: t.Turn, Item: session.Item{ID: item, Answer: &a}}
+		if err := t.Append(context.WithoutCancel(ctx), false, []session.Record{rec}, facts...); err != nil && failure == nil {
+			failure = fmt.Errorf("%w: %w", errUnwritten, err)
 		}
 	}
 	return a, stop, failure

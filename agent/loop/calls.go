@@ -18,17 +18,16 @@ const maxParallel = 8
 // runCalls runs the calls of one answer: consecutive read calls overlap, every
 // other call waits for all before it and holds back all after it. Each call
 // gets exactly one result, whatever happens, and the results enter the history
-// in call order. An error means that a result could not be stored.
-func (t *turn) runCalls(ctx context.Context, calls []session.Call, stop providers.Stop) (endTurn bool, err error) {
-	for _, c := range calls {
-		t.Emit(agent.CallProposed{Call: c.ID, Tool: t.canonical(c.Name), Title: Title(c.Args), Args: c.Args})
-	}
+// in call order. With failed, the error of the answer, none is run. An error
+// means that the turn cannot go on: failed, or a result was not stored.
+func (t *turn) runCalls(ctx context.Context, calls []session.Call, stop providers.Stop, failed error) (endTurn bool, err error) {
+	err = failed
 	results := make([]session.Result, len(calls))
 	for i := 0; i < len(calls); {
 		n := 1
 		if why := t.whyNot(ctx, i, stop, endTurn, err); why != "" {
-			results[i] = t.skip(calls[i], why)
-			e := t.store(ctx, results[i])
+			results[i] = session.Result{Call: calls[i].ID, Outcome: session.NotRun, Text: why}
+			e := t.store(ctx, results[i], 0)
 			err = firstError(err, e)
 			i++
 			continue
@@ -63,14 +62,10 @@ func (t *turn) whyNot(ctx context.Context, i int, stop providers.Stop, ended boo
 	return ""
 }
 
-func (t *turn) skip(c session.Call, why string) session.Result {
-	t.Emit(agent.CallEnded{Call: c.ID, Outcome: string(tools.NotRun), Text: why})
-	return session.Result{Call: c.ID, Outcome: session.NotRun, Text: why}
-}
-
+// reads reports whether the call may overlap with others.
 func (t *turn) reads(c session.Call) bool {
 	s, ok := t.View.Lookup(c.Name)
-	return ok && s.Tier == tools.Read
+	return ok && s.Tier == tools.Read && !s.Exclusive
 }
 
 func (t *turn) canonical(name string) string {
@@ -81,7 +76,8 @@ func (t *turn) canonical(name string) string {
 }
 
 // runBatch runs one call, or several read calls at once, and stores each result
-// as soon as it is there.
+// as soon as it is there. The calls start in order: each waits until the one
+// before it runs or has ended.
 func (t *turn) runBatch(ctx context.Context, calls []session.Call, results []session.Result) (endTurn bool, err error) {
 	if len(calls) == 1 {
 		results[0], endTurn, err = t.runCall(ctx, calls[0])
@@ -90,12 +86,15 @@ func (t *turn) runBatch(ctx context.Context, calls []session.Call, results []ses
 	var wg sync.WaitGroup
 	var mu sync.Mutex // guards endTurn and err
 	for i, c := range calls {
+		begun := t.starts.expect(c.ID)
 		wg.Go(func() {
+			defer t.starts.tell(c.ID)
 			r, end, e := t.runCall(ctx, c)
 			mu.Lock()
 			defer mu.Unlock()
 			results[i], endTurn, err = r, endTurn || end, firstError(err, e)
 		})
+		<-begun
 	}
 	wg.Wait()
 	return endTurn, err
@@ -111,16 +110,17 @@ func (t *turn) runCall(ctx context.Context, c session.Call) (session.Result, boo
 	if stored.Text == "" {
 		stored.Text = "(no output)"
 	}
-	text, cut := Clip(stored.Text)
-	t.Emit(agent.CallEnded{Call: c.ID, Outcome: string(stored.Outcome), Text: text, Cut: cut, Changed: FileChanges(stored.Changed), Took: time.Since(began)})
-	return stored, r.Output.EndTurn, t.store(ctx, stored)
+	return stored, r.Output.EndTurn, t.store(ctx, stored, time.Since(began))
 }
 
-// store appends a result. What a call has done is recorded also after a stop.
-func (t *turn) store(ctx context.Context, r session.Result) error {
-	err := t.Append(context.WithoutCancel(ctx), false, session.ItemAdded{Turn: t.Turn, Item: session.Item{ID: r.Call + "/result", Result: &r}})
-	if err != nil {
-		return fmt.Errorf("the result of a call could not be stored: %w", err)
+// store appends a result and tells of it. What a call has done is recorded also
+// after a stop.
+func (t *turn) store(ctx context.Context, r session.Result, took time.Duration) error {
+	text, cut := Clip(r.Text)
+	fact := agent.CallEnded{Call: r.Call, Outcome: string(r.Outcome), Text: text, Cut: cut, Changed: FileChanges(r.Changed), Took: took}
+	rec := session.ItemAdded{Turn: t.Turn, Item: session.Item{ID: r.Call + "/result", Result: &r}}
+	if err := t.Append(context.WithoutCancel(ctx), false, []session.Record{rec}, fact); err != nil {
+		return fmt.Errorf("%w: %w", errUnwritten, err)
 	}
 	return nil
 }
@@ -132,14 +132,60 @@ func firstError(a, b error) error {
 	return b
 }
 
-// observer publishes what the runner tells. CallEnded is published by runCall,
-// which knows what is stored.
+// starts lets runBatch wait until a call has begun. Safe for concurrent use.
+type starts struct {
+	mu      sync.Mutex // guards waiting
+	waiting map[string]chan struct{}
+}
+
+// expect returns a channel that is closed by the first tell of the call.
+func (s *starts) expect(call string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting == nil {
+		s.waiting = map[string]chan struct{}{}
+	}
+	ch := make(chan struct{})
+	s.waiting[call] = ch
+	return ch
+}
+
+func (s *starts) tell(call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch, ok := s.waiting[call]; ok {
+		close(ch)
+		delete(s.waiting, call)
+	}
+}
+
+// observer publishes what the runner tells. The proposal and the end of the
+// model's own calls are published with their records; a nested call has none.
 type observer struct{ t *turn }
 
-func (o observer) Started(c tools.Call, _ tools.Spec) { o.t.Emit(agent.CallStarted{Call: c.ID}) }
+func (o observer) Started(c tools.Call, _ tools.Spec) {
+	if c.Parent != "" {
+		o.propose(c)
+	}
+	o.t.Emit(agent.CallStarted{Call: c.ID})
+	o.t.starts.tell(c.ID)
+}
+
+func (o observer) propose(c tools.Call) {
+	o.t.Emit(agent.CallProposed{Call: c.ID, Tool: o.t.canonical(c.Name), Title: Title(c.Args), Args: c.Args, Parent: c.Parent})
+}
 
 func (o observer) Progress(c tools.Call, text string) {
 	o.t.Emit(agent.CallProgress{Call: c.ID, Text: text})
 }
 
-func (o observer) Ended(tools.Call, tools.Result, time.Duration) {}
+func (o observer) Ended(c tools.Call, r tools.Result, took time.Duration) {
+	if c.Parent == "" {
+		return
+	}
+	if r.Outcome == tools.Refused || r.Outcome == tools.NotRun { // it was never started
+		o.propose(c)
+	}
+	text, cut := Clip(r.Text())
+	o.t.Emit(agent.CallEnded{Call: c.ID, Outcome: string(r.Outcome), Text: text, Cut: cut, Changed: FileChanges(describe(r.Output.Changed)), Took: took})
+}

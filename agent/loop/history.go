@@ -41,9 +41,11 @@ func (h *History) addTurn(t *session.Turn) {
 		}
 		ordered := make([]session.Result, 0, len(calls))
 		for _, c := range calls {
-			if r, ok := results[c.ID]; ok {
-				ordered = append(ordered, r)
+			r, ok := results[c.ID]
+			if !ok { // a log that was cut off is repaired; this keeps any other sendable
+				r = session.Result{Call: c.ID, Outcome: session.Interrupted, Text: "The result of this call was not recorded. It may have had effects: check before you go on."}
 			}
+			ordered = append(ordered, r)
 		}
 		h.AddResults(ordered)
 		calls, results = nil, map[string]session.Result{}
@@ -57,7 +59,6 @@ func (h *History) addTurn(t *session.Turn) {
 		case it.Result != nil:
 			results[it.Result.Call] = *it.Result
 		case it.Note != nil:
-			flush()
 			h.AddNote(it.Note.Text)
 		}
 	}
@@ -173,9 +174,27 @@ func Repair(a *session.Archive, now func() session.End) []session.Record {
 	}
 	recs := missing(t, "Lakecode ended while this call ran. It may have had some or all of its effects: check before you go on.",
 		"Not finished: Lakecode ended before it. It changed nothing.")
+	end := now()
+	end.Usage = spent(t)
 	recs = append(recs, note(t.Message.ID, "crashed", "Lakecode ended in the middle of the last turn. What finished calls did remains."),
-		session.TurnEnded{Turn: t.Message.ID, End: now()})
+		session.TurnEnded{Turn: t.Message.ID, End: end})
 	return recs
+}
+
+// spent sums what the turn's answers reported; nil when none did.
+func spent(t *session.Turn) *session.Usage {
+	var sum *session.Usage
+	for _, it := range t.Items {
+		if it.Answer == nil || it.Answer.Usage == nil {
+			continue
+		}
+		u := *it.Answer.Usage
+		if sum != nil {
+			u = session.Usage{Input: sum.Input + u.Input, Cached: sum.Cached + u.Cached, Output: sum.Output + u.Output, Reasoning: sum.Reasoning + u.Reasoning}
+		}
+		sum = &u
+	}
+	return sum
 }
 
 // missing makes results for the calls of the last answer that have none.

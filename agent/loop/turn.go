@@ -46,8 +46,10 @@ type Config struct {
 	Approve func(ctx context.Context, c tools.Call, s tools.Spec) (bool, error)
 	// Emit publishes a fact. It does not block.
 	Emit func(agent.Fact)
-	// Append writes records; with sync they are on the disk when it returns.
-	Append func(ctx context.Context, sync bool, recs ...session.Record) error
+	// Append writes records and then publishes the facts that tell of them, also
+	// when the records could not be written. Whoever looks sees both or neither.
+	// With sync the records are on the disk when it returns.
+	Append func(ctx context.Context, sync bool, recs []session.Record, facts ...agent.Fact) error
 	Log    *zap.Logger
 }
 
@@ -61,6 +63,7 @@ type turn struct {
 	request int // requests made
 	cut     int // answers in a row that ended at the length limit
 	failure *agent.Failure
+	starts  starts
 }
 
 // Run runs the turn until the model has no more calls, an error, or the end of
@@ -74,7 +77,7 @@ func Run(ctx context.Context, c Config) (session.End, *agent.Failure) {
 	t.runner = tools.NewRunner(tools.Config{
 		View: c.View, Observer: observer{t}, Asker: c.Asker, Log: c.Log, Approve: c.Approve,
 		Before: func(ctx context.Context, call tools.Call, _ tools.Spec) error {
-			return c.Append(ctx, true, session.CallStarted{Turn: c.Turn, Call: call.ID})
+			return c.Append(ctx, true, []session.Record{session.CallStarted{Turn: c.Turn, Call: call.ID}})
 		},
 	})
 	how := t.loop(ctx)
@@ -108,25 +111,23 @@ func (t *turn) loop(ctx context.Context) session.How {
 			return t.fail("internal", "The history is inconsistent: "+err.Error()+".", "This is a bug of Lakecode; see its log.")
 		}
 		a, stop, err := t.ask(ctx)
-		if ctx.Err() != nil {
-			return t.interrupted(ctx)
-		}
-		if err != nil {
-			return t.failed(ctx, err)
-		}
-		if len(a.Calls) == 0 {
-			return t.finish(a, stop)
-		}
 		t.cut++
 		if stop != providers.StopLength {
 			t.cut = 0
 		}
-		endTurn, err := t.runCalls(ctx, a.Calls, stop)
+		// A stop or a full disk may come right after a complete answer: its calls
+		// then do not run, but they still get their results.
+		endTurn := false
+		if len(a.Calls) > 0 {
+			endTurn, err = t.runCalls(ctx, a.Calls, stop, err)
+		}
 		switch {
-		case err != nil:
-			return t.failed(ctx, err)
 		case ctx.Err() != nil:
 			return t.interrupted(ctx)
+		case err != nil:
+			return t.failed(ctx, err)
+		case len(a.Calls) == 0:
+			return t.finish(a, stop)
 		case endTurn:
 			return session.Completed
 		case t.cut >= maxCutAnswers:
@@ -161,14 +162,27 @@ func (t *turn) interrupted(ctx context.Context) session.How {
 }
 
 func (t *turn) failed(ctx context.Context, err error) session.How {
-	f := &agent.Failure{Kind: "internal", Message: err.Error()}
+	why := "a model request failed"
 	var pe *providers.Error
-	if errors.As(err, &pe) {
-		f = &agent.Failure{Kind: string(pe.Kind), Message: pe.Error(), Next: pe.Next}
+	switch {
+	case errors.As(err, &pe):
+		t.failure = &agent.Failure{Kind: string(pe.Kind), Message: pe.Error(), Next: pe.Next}
+	case errors.Is(err, errUnwritten):
+		t.failure = Unwritten(err)
+		why = "the session could not be written"
+	default:
+		t.failure = &agent.Failure{Kind: "internal", Message: err.Error()}
 	}
-	t.failure = f
-	t.addNote(ctx, "error", "The last turn ended early because a model request failed. What finished calls did remains.")
+	t.addNote(ctx, "error", "The last turn ended early because "+why+". What finished calls did remains.")
 	return session.Errored
+}
+
+// errUnwritten marks an error of Append.
+var errUnwritten = errors.New("not stored")
+
+// Unwritten is the failure of a turn whose records cannot be written.
+func Unwritten(err error) *agent.Failure {
+	return &agent.Failure{Kind: string(agent.NotSaved), Message: "The session cannot be written: " + err.Error() + ".", Next: "Free space or mend the folder, then retry the save."}
 }
 
 func (t *turn) fail(kind, message, next string) session.How {
@@ -180,7 +194,7 @@ func (t *turn) fail(kind, message, next string) session.How {
 // final save, which writes the backlog.
 func (t *turn) addNote(ctx context.Context, kind, text string) {
 	t.History.AddNote(text)
-	_ = t.Append(context.WithoutCancel(ctx), false, note(t.Turn, kind, text))
+	_ = t.Append(context.WithoutCancel(ctx), false, []session.Record{note(t.Turn, kind, text)})
 }
 
 func storedUsage(u providers.Usage) session.Usage {

@@ -43,8 +43,9 @@ docs/configuration.md.
 var version string
 
 func main() {
-	// Unread pipes answer with EPIPE; the default would end the process.
-	signal.Ignore(syscall.SIGPIPE)
+	// Unread pipes answer with EPIPE; the default would end the process. Caught
+	// and not ignored, because children would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if len(os.Args) == 2 && os.Args[1] == "reap" {
 		os.Exit(reap())
 	}
