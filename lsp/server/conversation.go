@@ -21,6 +21,7 @@ type conversation struct {
 	lane    *lane
 	release func() // of the human; never nil
 	pump    *pump
+	past    bool // the status forgot it; guarded by the status
 }
 
 // leave ends what the connection holds of a conversation, not the conversation.
@@ -61,12 +62,13 @@ func (s *Server) adopt(c agent.Conversation) (wire.OpenResult, error) {
 		entry.release()
 	case old != nil:
 		old.leave() // it was closed, and opened anew
+		s.status.forget(old)
 	}
 	if ended {
 		return wire.OpenResult{}, errClosed
 	}
 	if !useless {
-		s.status.update(entry.id, state)
+		s.status.update(entry, state)
 		entry.pump.watch(state.Seq)
 	}
 	return result, nil
@@ -222,12 +224,12 @@ func (s *Server) closeOne(ctx context.Context, params []byte) (any, waiting, err
 			err = agent.Errorf(agent.Busy, "It closes by itself when that is done.", "The conversation is still saving.")
 		}
 		s.mu.Lock()
-		if s.open[c.id] == c {
+		if s.open[c.id] == c { // else it was opened again meanwhile
 			delete(s.open, c.id)
 		}
 		s.mu.Unlock()
 		c.leave()
-		s.status.forget(c.id)
+		s.status.forget(c)
 		return wire.Empty{}, err
 	})
 	return nil, wait, err

@@ -10,7 +10,7 @@ import (
 
 // Limits of what waits for the editor to read.
 const (
-	outboxLimit = 64 << 20 // bytes; more, and the editor is gone
+	outboxLimit = 64 << 20 // bytes; more before another message, and the editor is gone
 	outboxRoom  = 1 << 20  // bytes up to which pumps go on: a stalled editor fills their subscriptions, not this
 	keepOutbox  = 1 << 20  // bytes of a buffer that stay for the next use
 )
@@ -43,21 +43,20 @@ func newOutbox(out io.WriteCloser) *outbox {
 // frame queues a message whose body appendBody appends. It returns errGone when
 // too much waits, and whatever ended the outbox before.
 func (o *outbox) frame(appendBody func([]byte) []byte) (int64, error) {
-	const reserve = len("Content-Length: 67108864\r\n\r\n")
+	const reserve = len("Content-Length: 9223372036854775807\r\n\r\n")
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.err != nil {
 		return 0, o.err
 	}
-	start := len(o.queued)
-	o.queued = append(o.queued, make([]byte, reserve)...)
-	o.queued = appendBody(o.queued)
-	size := len(o.queued) - start - reserve
-
 	if len(o.queued)+o.writing > outboxLimit {
 		o.end(errGone)
 		return 0, errGone
 	}
+	start := len(o.queued)
+	o.queued = append(o.queued, make([]byte, reserve)...)
+	o.queued = appendBody(o.queued)
+	size := len(o.queued) - start - reserve
 	// The header is as long as its number, so the body moves up to it.
 	head := append(o.queued[start:start:start+reserve], "Content-Length: "...)
 	head = strconv.AppendInt(head, int64(size), 10)

@@ -96,7 +96,7 @@ func (p *pump) run(ctx context.Context, sub agent.Subscription, after uint64) {
 			return
 		}
 		p.seen = max(p.seen, state.Seq)
-		p.s.status.update(p.c.id, state)
+		p.s.status.update(p.c, state)
 		b := batch{state: &state}
 		if forward {
 			b.events = []wire.Event{laggedAt(state.Seq, time.Now())}
@@ -125,7 +125,7 @@ func (p *pump) ended(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, errGone), errors.Is(err, errClosed):
 	case errors.Is(err, agent.ErrClosed), errors.As(err, &refusal) && refusal.Code == agent.Closed:
-		p.s.status.forget(p.c.id)
+		p.s.status.forget(p.c)
 	default:
 		p.s.log.Error("a subscription ended", zap.String("session", p.c.id), zap.Error(err))
 	}
@@ -183,7 +183,7 @@ func (p *pump) take(b *batch, e agent.Event, forward bool) {
 	if e.Seq > p.seen { // else it is repeated for a subscription
 		p.seen = e.Seq
 		if isState {
-			p.s.status.update(p.c.id, state.State)
+			p.s.status.update(p.c, state.State)
 		} else {
 			p.s.present.see(p.c, e)
 		}

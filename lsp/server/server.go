@@ -71,7 +71,7 @@ func New(c Config) *Server {
 		open: map[string]*conversation{}, calls: calls{cancel: map[jsonrpc2.ID]context.CancelCauseFunc{}},
 	}
 	s.methods, s.notes = s.table(), s.noteTable()
-	s.status = status{s: s, of: map[string]summary{}}
+	s.status = status{s: s, of: map[*conversation]summary{}}
 	return s
 }
 

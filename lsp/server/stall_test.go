@@ -77,3 +77,16 @@ func TestEditorThatNeverReadsAnswersIsGone(t *testing.T) {
 		t.Errorf("error %v", e.err)
 	}
 }
+
+// One message may be larger than what may wait: that says nothing about whether
+// the editor reads.
+func TestMessageLargerThanTheOutboxIsSent(t *testing.T) {
+	e := serve(t, full)
+	huge := jsonrpc2.RawMessage(`"` + strings.Repeat("x", outboxLimit) + `"`)
+	e.srv.methods["test/huge"] = func(context.Context, []byte) (any, waiting, error) { return huge, nil, nil }
+	for range 2 {
+		if got := e.ok("test/huge", `{}`); len(got) != len(huge) {
+			t.Fatalf("%d bytes came, want %d", len(got), len(huge))
+		}
+	}
+}

@@ -20,7 +20,7 @@ type status struct {
 	s *Server
 
 	mu      sync.Mutex // guards all below
-	of      map[string]summary
+	of      map[*conversation]summary
 	problem string // with providers.json
 	last    wire.Status
 }
@@ -39,17 +39,21 @@ type serverStatus struct {
 	Message   string `json:"message,omitzero"`
 }
 
-func (k *status) update(id string, st agent.State) {
+func (k *status) update(c *conversation, st agent.State) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.of[id] = summary{busy: st.Phase == agent.Running || st.Phase == agent.Saving, asks: st.Interaction != nil, blocked: st.Blocked}
+	if c.past { // what its pump still had
+		return
+	}
+	k.of[c] = summary{busy: st.Phase == agent.Running || st.Phase == agent.Saving, asks: st.Interaction != nil, blocked: st.Blocked}
 	k.publish()
 }
 
-func (k *status) forget(id string) {
+func (k *status) forget(c *conversation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.of, id)
+	c.past = true
+	delete(k.of, c)
 	k.publish()
 }
 
