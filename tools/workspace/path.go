@@ -3,6 +3,7 @@ package workspace
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -25,7 +26,8 @@ type Path struct {
 // written, before links are followed.
 //
 // Errors: OutsideRoot for a name or a link that leaves the root, NotFound for a
-// name that leads through a file, BadArguments for an impossible name.
+// name that leads through a file, BadArguments for an impossible name, Stale when
+// the root itself is gone.
 func (w *Workspace) Resolve(name string) (Path, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return Path{}, tools.Errorf(tools.BadArguments, "Give a path relative to the workspace.", "The path %q cannot be used.", name)
@@ -34,11 +36,28 @@ func (w *Workspace) Resolve(name string) (Path, error) {
 	if !ok {
 		return Path{}, tools.Errorf(tools.OutsideRoot, "Use a path inside the workspace, relative to its root.", "%s is outside the workspace.", name)
 	}
+	if err := w.present(); err != nil {
+		return Path{}, err
+	}
 	rel, err := w.follow(name, rel)
 	if err != nil {
 		return Path{}, err
 	}
 	return Path{Abs: filepath.Join(w.real, rel), Rel: filepath.ToSlash(rel)}, nil
+}
+
+// present fails when the root is not at its path any more: what is there now is
+// not what the conversation was opened for, and a command would run in it.
+func (w *Workspace) present() error {
+	mine, err := w.root.Stat(".")
+	if err != nil {
+		return failed("look at", w.real, err)
+	}
+	if now, err := os.Lstat(w.real); err != nil || !os.SameFile(mine, now) {
+		return tools.Errorf(tools.Stale, "Stop, and tell the person to put the folder back, or to open a new conversation in the new one.",
+			"The workspace folder %s was removed, renamed or replaced since the conversation was opened.", w.real)
+	}
+	return nil
 }
 
 // inside returns name relative to the root, cleaned, links not looked at.

@@ -266,3 +266,29 @@ func TestARecordOfReadsThatIsDamagedOrNewerIsNoObstacle(t *testing.T) {
 		}
 	}
 }
+
+// A conversation belongs to the folder it was opened for; a command must not run
+// in whatever has taken its place.
+func TestRootThatWasReplacedIsRefused(t *testing.T) {
+	for name, replace := range map[string]func(t *testing.T, root string){
+		"removed": func(t *testing.T, root string) { must(t, os.RemoveAll(root)) },
+		"renamed": func(t *testing.T, root string) { must(t, os.Rename(root, root+"2")) },
+		"a new folder": func(t *testing.T, root string) {
+			must(t, os.Rename(root, root+"2"))
+			must(t, os.Mkdir(root, 0o755))
+		},
+		"a link": func(t *testing.T, root string) {
+			must(t, os.Rename(root, root+"2"))
+			must(t, os.Symlink(root+"2", root))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, map[string]string{"file": "x"})
+			replace(t, b.Root())
+			for _, p := range []string{".", "file", b.abs("file")} {
+				_, err := b.Resolve(p)
+				refused(t, err, tools.Stale, b.Root()+" was removed")
+			}
+		})
+	}
+}
