@@ -9,12 +9,17 @@ import (
 // maxWarnings bounds what a server that misbehaves at every token leaves behind.
 const maxWarnings = 8
 
+// maxAnswer bounds what an answer says, reasoning and arguments included, in
+// bytes. No model says as much; a server that has lost its way may.
+const maxAnswer = 8 << 20
+
 // answer is what has arrived of one answer.
 type answer struct {
 	text, reasoning strings.Builder
 	field           string // the name under which the reasoning came
 	refused         bool
 	calls           calls
+	size            int // bytes of text, reasoning and arguments
 	finish          string
 	usage           providers.Usage
 	warnings        []string
@@ -25,6 +30,13 @@ type answer struct {
 func (a *answer) take(c *chunk, yield func(providers.Delta) bool) (more bool, failure *wireError) {
 	if c.usage.Known {
 		a.usage = c.usage // counts are cumulative: the last ones stand
+	}
+	a.size += len(c.reasoning) + len(c.text) + len(c.refusal)
+	for _, d := range c.calls {
+		a.size += len(d.args)
+	}
+	if a.size > maxAnswer {
+		return true, &wireError{kind: providers.BrokenStream, message: "the answer is longer than any model's"}
 	}
 	if c.reasoning != "" {
 		a.reasoning.WriteString(c.reasoning)

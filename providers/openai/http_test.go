@@ -308,3 +308,30 @@ func TestRedact(t *testing.T) {
 		}
 	}
 }
+
+// A server that never stops talking fills no memory, whichever way it talks.
+func TestEndlessAnswer(t *testing.T) {
+	word := strings.Repeat("x", 64<<10)
+	for name, piece := range map[string]string{
+		"text":      text(word),
+		"reasoning": ch(`{"reasoning_content":"`+word+`"}`, "null"),
+		"arguments": tc(`{"index":0,"function":{"name":"f","arguments":"` + word + `"}}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					if _, err := io.WriteString(w, piece); err != nil {
+						return
+					}
+				}
+			})
+			h := listen(t, client(t, Config{Attempts: 1}), t.Context(), snap, ask("hi"))
+			if h.Err == nil || h.Err.Kind != providers.BrokenStream || !strings.Contains(h.Err.Error(), "longer than any") {
+				t.Errorf("got %+v", h.Err)
+			}
+			if n := len(h.Text) + len(h.Reasoning); n > maxAnswer {
+				t.Errorf("%d bytes were shown", n)
+			}
+		})
+	}
+}
