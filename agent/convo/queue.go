@@ -31,10 +31,29 @@ func (o *owner) submit(m commandMsg, s agent.Submit) {
 		m.reply <- receipt{err: agent.Errorf(agent.Blocked, "Free space or mend the folder, then retry the save.", "The last turn is not saved: %s.", o.blocked)}
 		return
 	}
+	if n := o.waitingBytes() + len(s.Text); n > maxQueued {
+		m.reply <- receipt{err: agent.Errorf(agent.Busy, "Wait until some of them have run, or take some out of the queue.", "The queue would hold %d bytes of messages with this one; at most %d wait.", n, maxQueued)}
+		return
+	}
 	// A paused queue waits for the person; a message that they send then does not.
 	m.accept.through = o.paused && o.current == nil
 	o.waiting = append(o.waiting, m)
 	o.acceptNext()
+}
+
+// maxQueued bounds the text of the messages that wait, in bytes, because every
+// state carries all of it.
+const maxQueued = 4 << 20
+
+func (o *owner) waitingBytes() int {
+	n := 0
+	for _, a := range o.queue {
+		n += len(a.m.Text)
+	}
+	for _, m := range slices.Concat(o.accepting, o.waiting) {
+		n += len(m.accept.m.Text)
+	}
+	return n
 }
 
 // acceptNext stores every waiting message with one write, in order. One worker

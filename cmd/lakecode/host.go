@@ -25,12 +25,12 @@ import (
 )
 
 // host implements agent.Host: it puts conversations together and keeps the ones
-// that are open. The home folder is opened by the first request that needs it,
-// so that a server with an unusable home still answers and says why.
+// that are open. Each request that needs the home folder opens it, so that a
+// server with an unusable home still answers and says why, and one whose home is
+// mended or made anew goes on.
 type host struct {
 	ctx    context.Context // life of the conversations
 	cancel context.CancelFunc
-	home   func() (*session.Home, error)
 	docs   *overlay.Store
 	git    string           // absolute path; empty: none
 	locks  *workspace.Locks // one for all conversations
@@ -72,7 +72,7 @@ func openHome() (*session.Home, error) {
 func newHost(ctx context.Context, docs *overlay.Store, log *zap.Logger) *host {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &host{
-		ctx: ctx, cancel: cancel, home: sync.OnceValues(openHome), docs: docs, git: gitPath(), log: log, opened: time.Now(),
+		ctx: ctx, cancel: cancel, docs: docs, git: gitPath(), log: log, opened: time.Now(),
 		open: map[session.ID]*convo.Convo{}, locks: &workspace.Locks{},
 		proc: proc.New(proc.Config{Run: runMark(), Reaper: []string{"/proc/self/exe", "reap"}, Env: os.Environ(), Log: log}),
 	}
@@ -82,7 +82,7 @@ func newHost(ctx context.Context, docs *overlay.Store, log *zap.Logger) *host {
 }
 
 func (h *host) providersFile() (string, error) {
-	home, err := h.home()
+	home, err := openHome()
 	if err != nil {
 		return "", err
 	}
@@ -90,7 +90,7 @@ func (h *host) providersFile() (string, error) {
 }
 
 func (h *host) store() (*session.Store, error) {
-	home, err := h.home()
+	home, err := openHome()
 	if err != nil {
 		return nil, &agent.Error{Code: agent.Damaged, Text: "The home folder of Lakecode cannot be used: " + err.Error() + ".", Next: "Mend it, or set LAKECODE_HOME to another folder.", Err: err}
 	}
@@ -144,14 +144,17 @@ func reason(err error) string {
 }
 
 // Open implements agent.Host. Two callers that open one session at the same
-// time get the same conversation.
+// time get the same conversation. One that is closing is opened again after its
+// end.
 func (h *host) Open(ctx context.Context, id string) (agent.Conversation, error) {
-	if c := h.lookup(session.ID(id)); c != nil {
-		return c, nil
-	}
 	v, err, _ := h.opens.Do(id, func() (any, error) {
 		if c := h.lookup(session.ID(id)); c != nil {
-			return c, nil
+			if !c.Closing() {
+				return c, nil
+			}
+			if err := c.Close(ctx); err != nil { // it holds the lock until then
+				return nil, err
+			}
 		}
 		store, err := h.store()
 		if err != nil {
@@ -196,9 +199,11 @@ func sessionError(err error) error {
 	case errors.Is(err, session.ErrNotFound):
 		return &agent.Error{Code: agent.NotFound, Text: "There is no such session.", Next: "List the sessions to see what there is.", Err: err}
 	case errors.As(err, &locked):
-		return &agent.Error{Code: agent.Locked, Text: upper(err.Error()) + ".", Next: "Close it there first.", Err: err}
-	case errors.As(err, &damaged), errors.As(err, &newer):
-		return &agent.Error{Code: agent.Damaged, Text: upper(err.Error()) + ".", Err: err}
+		return &agent.Error{Code: agent.Locked, Text: upper(locked.Error()), Err: err}
+	case errors.As(err, &damaged):
+		return &agent.Error{Code: agent.Damaged, Text: upper(damaged.Error()), Err: err}
+	case errors.As(err, &newer):
+		return &agent.Error{Code: agent.Damaged, Text: upper(newer.Error()), Err: err}
 	}
 	return &agent.Error{Code: agent.NotSaved, Text: "The session cannot be stored or read: " + err.Error() + ".", Next: "Check the home folder of Lakecode: space, owner and permissions.", Err: err}
 }

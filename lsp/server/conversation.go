@@ -189,7 +189,7 @@ func (s *Server) rootOf(cwd string) (string, error) {
 	return "", badParam("No folder is open in the editor: cwd is needed.")
 }
 
-func (s *Server) openStored(_ context.Context, params []byte) (any, waiting, error) {
+func (s *Server) openStored(ctx context.Context, params []byte) (any, waiting, error) {
 	p, err := decode[wire.ConversationParams](params)
 	if err != nil {
 		return nil, nil, err
@@ -197,13 +197,19 @@ func (s *Server) openStored(_ context.Context, params []byte) (any, waiting, err
 	if p.ConversationID == "" {
 		return nil, nil, badParam("conversationId is missing.")
 	}
-	return nil, func(ctx context.Context) (any, error) {
+	open := func(ctx context.Context) (any, error) {
 		c, err := s.host.Open(ctx, p.ConversationID)
 		if err != nil {
 			return nil, err
 		}
 		return s.adopt(c)
-	}, nil
+	}
+	// One that is open may be closing: what was asked before comes first.
+	if c, err := s.find(p.ConversationID); err == nil {
+		wait, err := c.lane.enter(ctx, open)
+		return nil, wait, err
+	}
+	return nil, open, nil
 }
 
 // closeOne enters the lane too, so that commands before it are not cut off.
