@@ -10,6 +10,8 @@ const (
 	maxCandidates = 3
 	maxExcerpt    = 6     // lines of a candidate that are shown
 	maxCompared   = 8_000 // lines that are compared letter by letter
+	maxWanted     = 2_000 // lines of old that are looked for
+	maxRepeats    = 100   // places of one line that count
 )
 
 // candidates shows the places of s that are nearest to old, with line numbers,
@@ -42,12 +44,12 @@ func candidates(s, old string) string {
 func byLines(have, want []string) []int {
 	where := map[string][]int{}
 	for n, l := range have {
-		if l = strings.TrimSpace(l); len(l) > 2 { // braces are everywhere
+		if l = strings.TrimSpace(l); len(l) > 2 && len(where[l]) < maxRepeats { // braces are everywhere
 			where[l] = append(where[l], n)
 		}
 	}
 	votes := map[int]int{}
-	for i, l := range want {
+	for i, l := range want[:min(len(want), maxWanted)] {
 		for _, n := range where[strings.TrimSpace(l)] {
 			if n >= i {
 				votes[n-i]++

@@ -42,6 +42,7 @@ func Tools(cfg Config) ([]tools.Tool, error) {
 		func() (tools.Tool, error) { return tools.New(listSpec, b.list) },
 		func() (tools.Tool, error) { return tools.New(writeSpec, b.write) },
 		func() (tools.Tool, error) { return tools.New(editSpec, b.edit) },
+		func() (tools.Tool, error) { return tools.New(patchSpec, b.patch) },
 	} {
 		t, err := make()
 		if err != nil {
