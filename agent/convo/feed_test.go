@@ -22,7 +22,7 @@ func drain(t *testing.T, s *subscription) []agent.Event {
 	var out []agent.Event
 	for {
 		e, err := s.Next(ctx)
-		if errors.Is(err, context.Canceled) {
+		if errors.Is(err, context.Canceled) || errors.Is(err, agent.ErrClosed) {
 			return out
 		}
 		if err != nil {

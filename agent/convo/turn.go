@@ -100,7 +100,7 @@ func (o *owner) retrySave() error {
 	if o.phase != agent.Stuck {
 		return agent.Errorf(agent.BadRequest, "", "Nothing waits to be saved.")
 	}
-	o.phase = agent.Saving
+	o.phase, o.blocked = agent.Saving, ""
 	o.changed()
 	o.save()
 	return nil
@@ -117,7 +117,8 @@ func (c *Convo) turn(ctx context.Context, a accepted, h *loop.History) (m endedM
 		}
 	}()
 	appendRecords := func(ctx context.Context, sync bool, recs []session.Record, facts ...agent.Fact) error {
-		err := c.book.append(ctx, sync, recs...)
+		// A stop ends the turn, never a write: it would look like a full disk.
+		err := c.book.append(context.WithoutCancel(ctx), sync, recs...)
 		c.post(recordsMsg{turn: a.m.ID, recs: recs, facts: facts})
 		return err
 	}
