@@ -23,7 +23,7 @@ const (
 )
 
 // Title is the one line that stands for a call on a screen: the path, the
-// command, the pattern, or nothing when the arguments cannot be read.
+// command, the pattern, the files of a patch, or nothing when the arguments cannot be read.
 func Title(args string) string {
 	var m map[string]any
 	if json.Unmarshal([]byte(args), &m) != nil {
@@ -37,7 +37,22 @@ func Title(args string) string {
 			return oneLine(s)
 		}
 	}
+	if s, _ := m["patch"].(string); s != "" {
+		return oneLine(patchTitle(s))
+	}
 	return ""
+}
+
+// patchTitle names the files of a patch.
+func patchTitle(patch string) string {
+	var names []string
+	for l := range strings.Lines(patch) {
+		mark, name, _ := strings.Cut(l, " File:")
+		if mark == "*** Add" || mark == "*** Delete" || mark == "*** Update" {
+			names = append(names, strings.TrimSpace(name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func oneLine(s string) string {

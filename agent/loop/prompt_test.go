@@ -82,8 +82,9 @@ func TestTitles(t *testing.T) {
 		`{"pattern":"x","path":"lib"}`:                    "x in lib",
 		`{"pattern":"x"}`:                                 "x",
 		`{"path":`:                                        "",
-		`[]`:                                              "",
-		`{"path":7}`:                                      "",
+		`{"patch":"*** Begin Patch\n*** Update File: a b.go\n*** Move to: c\n-x\n+*** Add File: n\n*** Delete File: d\n"}`: "a b.go, d",
+		`[]`:         "",
+		`{"path":7}`: "",
 	} {
 		if got := Title(args); got != want {
 			t.Errorf("Title(%s) = %q, want %q", args, got, want)

@@ -46,3 +46,25 @@ func TestWritersStayInsideAndRespectWhatIsReadOnly(t *testing.T) {
 		t.Errorf("left in the folder: %v, %v", entries, err)
 	}
 }
+
+// covers TOOL-13 partly
+func TestPatchIsUndoneWhenItsLastFileCannotBeWritten(t *testing.T) {
+	files := map[string]string{"a": "1\n", "b": "2\n", "c": "3\n"}
+	d := open(t, files)
+	must(t, os.Mkdir(d.abs("mnt"), 0o755))
+	must(t, syscall.Mount("tmpfs", d.abs("mnt"), "tmpfs", 0, "size=64k"))
+	t.Cleanup(func() { must(t, syscall.Unmount(d.abs("mnt"), syscall.MNT_DETACH)) })
+	out := t.TempDir()
+	must(t, os.Symlink(out, d.abs("outdir")))
+	d.ok("read_file", args{"path": "c"})
+	const body = "*** Update File: a\n@@\n-1\n+one\n*** Update File: b\n*** Move to: new/b\n*** Delete File: c\n*** Add File: "
+	d.bad(tools.Other, "apply_patch", wrap(body+"mnt/big\n+"+strings.Repeat("x", 200<<10)), "no space is left on the disk", "Nothing was written.")
+	d.bad(tools.OutsideRoot, "apply_patch", wrap(body+"outdir/x\n+x"), "outside the workspace", "Nothing was written.")
+	must(t, os.Remove(d.abs("outdir")))
+	d.checkTree(files)
+	if _, err := os.Stat(d.abs("new")); err == nil {
+		t.Error("a new folder is left")
+	}
+	d.ok("apply_patch", wrap(body+"mnt/small\n+x"), "Patched 4 files: +2 -2 lines.")
+	d.checkTree(map[string]string{"a": "one\n", "new/b": "2\n", "mnt/small": "x\n"})
+}

@@ -362,7 +362,7 @@ func TestPatchOverTwentyFilesIsAllOrNothing(t *testing.T) {
 		"*** Update File: dir0/f18\n@@\n-end":       tools.NotAllowed,
 		"*** Add File: .git/x\n+x":                  tools.NotAllowed,   // before anything is staged
 		"*** Add File: dir0\n+x":                    tools.Other,        // a folder
-		"*** Add File: " + strings.Repeat("n", 300): tools.BadArguments, // while it is staged
+		"*** Add File: " + strings.Repeat("n", 300): tools.BadArguments, // a name that cannot be
 		"*** Add File: new/dir1/f01/x\n+x":          tools.Other,        // in a folder that is a file by then
 	} {
 		if code == tools.NotAllowed {
