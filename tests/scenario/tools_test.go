@@ -96,6 +96,53 @@ func TestWritesKeepTheOrderOfCalls(t *testing.T) {
 	}
 }
 
+// covers TOOL-13 partly
+func TestPatchOverSeveralFilesIsAllOrNothing(t *testing.T) {
+	files := map[string]string{"a.txt": "one\ntwo\n", "b.txt": "three\n", "old.txt": "four\n"}
+	const patch = `{"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+ONE\n*** Update File: old.txt\n*** Move to: dir/new.txt\n*** Update File: b.txt\n@@\n-three\n+THREE\n*** End Patch"}`
+	w := newWorld(t, `
+		call apply_patch `+patch+`
+		end
+		expect result contains "b.txt has unsaved changes in the editor. Nothing was written."
+		say Waiting.
+		end
+		call apply_patch `+patch+`
+		end
+		expect result contains "Patched 3 files: +2 -2 lines."
+		expect result contains "Moved old.txt to dir/new.txt: +0 -0 lines."
+		say Done.`, files)
+	w.open()
+	doc := map[string]any{"uri": editor.FileURI(w.path("b.txt")), "languageId": "text", "version": 1, "text": "three, typed\n"}
+	w.notify("textDocument/didOpen", map[string]any{"textDocument": doc})
+	w.turn("patch")
+	for name, text := range files {
+		if got := w.read(name); got != text {
+			t.Errorf("%s has become %q", name, got)
+		}
+	}
+	if _, err := os.Stat(w.path("dir")); err == nil {
+		t.Error("a folder was made")
+	}
+	w.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": doc["uri"]}})
+	w.turn("again")
+	for name, text := range map[string]string{"a.txt": "ONE\ntwo\n", "b.txt": "THREE\n", "dir/new.txt": "four\n"} {
+		if got := w.read(name); got != text {
+			t.Errorf("%s is %q, want %q", name, got, text)
+		}
+	}
+	if _, err := os.Stat(w.path("old.txt")); err == nil {
+		t.Error("the moved file is at its old place, too")
+	}
+	tr := w.transcript()
+	if d := cmp.Diff([]string{"apply_patch failed", "apply_patch ok"}, calls(tr)); d != "" {
+		t.Errorf("calls (-want +got):\n%s", d)
+	}
+	call := tr.Turns[1].Items[0]
+	if call.Title != "a.txt, old.txt, b.txt" || len(call.Changed) != 4 {
+		t.Errorf("title %q, changes %+v", call.Title, call.Changed)
+	}
+}
+
 // Odd answers of a model: each call gets exactly one result, nothing is run that
 // should not be, and the turn goes on.
 func TestOddCallsOfAModel(t *testing.T) {
