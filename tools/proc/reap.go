@@ -67,7 +67,7 @@ func reapAll(run string, groups map[int]target) int {
 	for clean := 0; ; {
 		clean++
 		for _, t := range targets {
-			if len(sweepOnce(t)) > 0 {
+			if found, _ := sweepOnce(t); len(found) > 0 {
 				clean = 0
 			}
 		}

@@ -13,21 +13,30 @@ type target struct {
 	above int    // nothing with a smaller number belongs to it; spares reading most of /proc
 }
 
-// sweep kills what belongs to t until a look finds nothing alive and all that
-// was killed has ended, and names it. It gives up after limit or when quit
+// maxUnsure bounds how often sweep looks again although it found nothing: on a
+// busy machine somebody is always starting something.
+const maxUnsure = 8
+
+// sweep kills what belongs to t until a look finds for sure nothing alive and all
+// that was killed has ended, and names it. It gives up after limit or when quit
 // closes.
 func sweep(t target, limit time.Duration, quit <-chan struct{}) (killed []string) {
 	end := time.NewTimer(limit)
 	defer end.Stop()
 	seen := map[process]bool{}
-	for {
-		for _, p := range sweepOnce(t) {
+	for doubts := 0; ; {
+		found, unsure := sweepOnce(t)
+		for _, p := range found {
 			if !seen[p.process] {
 				seen[p.process] = true
 				killed = append(killed, p.name)
 			}
 		}
 		busy := false
+		if unsure && doubts < maxUnsure {
+			busy = true
+			doubts++
+		}
 		for p, alive := range seen {
 			// One that is ending has lost its mark before it is gone.
 			if alive && exists(p) {

@@ -2,7 +2,9 @@ package proc
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -38,8 +40,11 @@ func exists(p process) bool {
 	return ok && now.born == p.born && !now.dead()
 }
 
-// sweepOnce sends SIGKILL to every living process of t.
-func sweepOnce(t target) []found {
+// sweepOnce sends SIGKILL to every living process of t. It is unsure when it
+// may have missed one: a look takes time, and who forks and ends, or is being
+// executed, in that time shows neither its child nor its mark.
+func sweepOnce(t target) (out []found, unsure bool) {
+	before := lastPid()
 	all := processes(t.born, t.above)
 	if t.group != 0 && t.born != 0 && slices.ContainsFunc(all, func(p stat) bool { return p.pid == t.group && p.born != t.born }) {
 		t.group = 0 // the number stands for another process now, so the group had ended
@@ -47,9 +52,14 @@ func sweepOnce(t target) []found {
 	self := os.Getpid()
 	mine := map[int]bool{}
 	for _, p := range all {
-		if p.pid != self && p.pid != 1 && t.owns(p) {
+		if p.pid == self || p.pid == 1 {
+			continue
+		}
+		owned, blank := t.owns(p)
+		if owned {
 			mine[p.pid] = true
 		}
+		unsure = unsure || blank && !p.dead()
 	}
 	for grown := true; grown; { // children of those found, whatever they did to their environment
 		grown = false
@@ -59,7 +69,6 @@ func sweepOnce(t target) []found {
 			}
 		}
 	}
-	var out []found
 	for _, p := range all {
 		if !mine[p.pid] || p.dead() {
 			continue
@@ -68,19 +77,20 @@ func sweepOnce(t target) []found {
 			out = append(out, found{process{p.pid, p.born}, p.name})
 		}
 	}
-	return out
+	return out, unsure || lastPid() != before
 }
 
 // owns also accepts a zombie, which has no environment any more but may be the
-// parent of somebody.
-func (t target) owns(p stat) bool {
+// parent of somebody. blank says that there was no environment to judge by.
+func (t target) owns(p stat) (owned, blank bool) {
 	if t.group != 0 && (p.group == t.group || p.session == t.group) {
-		return true
+		return true, false
 	}
 	if t.mark == "" && t.run == "" {
-		return false
+		return false, false
 	}
-	return t.marked(markOf(p.pid))
+	mark, blank := markOf(p.pid)
+	return t.marked(mark), blank
 }
 
 func (t target) marked(value string) bool {
@@ -163,20 +173,22 @@ func slurp(path string, buf []byte) int {
 	return n
 }
 
-// markOf returns the mark in the environment that pid was executed with.
-func markOf(pid int) string {
+// markOf returns the mark in the environment that pid was executed with. blank
+// is true when there is none: the process was started without, has ended, or is
+// being executed.
+func markOf(pid int) (mark string, blank bool) {
 	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {
-		return ""
+		return "", errors.Is(err, fs.ErrNotExist)
 	}
 	defer f.Close()
 	env, _ := io.ReadAll(io.LimitReader(f, maxEnviron))
 	for kv := range bytes.SplitSeq(env, []byte{0}) {
 		if v, ok := bytes.CutPrefix(kv, []byte(runVar+"=")); ok {
-			return string(v)
+			return string(v), false
 		}
 	}
-	return ""
+	return "", len(env) == 0
 }
 
 // lastPid is the number that was given last, see proc_loadavg(5).

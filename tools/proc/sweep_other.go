@@ -9,14 +9,14 @@ import (
 
 // sweepOnce can only reach the group here: without /proc nothing tells the
 // environment of a process.
-func sweepOnce(t target) []found {
+func sweepOnce(t target) (out []found, unsure bool) {
 	if t.group <= 1 || syscall.Kill(-t.group, 0) != nil {
-		return nil
+		return nil, false
 	}
 	if syscall.Kill(-t.group, syscall.SIGKILL) != nil {
-		return nil // only zombies are left, or nothing that is ours
+		return nil, false // only zombies are left, or nothing that is ours
 	}
-	return []found{{process{pid: t.group}, "group"}}
+	return []found{{process{pid: t.group}, "group"}}, false
 }
 
 func exists(p process) bool { return syscall.Kill(-p.pid, 0) == nil }
