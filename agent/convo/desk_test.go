@@ -112,17 +112,19 @@ type disk struct {
 	mu   sync.Mutex // guards all below
 	err  error
 	held chan struct{} // not nil: writes wait until it is closed
+	slow time.Duration // what a write takes longer
 }
 
 var errFull = errors.New("no space left on device")
 
 func (d *disk) Append(ctx context.Context, sync bool, rs ...session.Record) error {
 	d.mu.Lock()
-	held := d.held
+	held, slow := d.held, d.slow
 	d.mu.Unlock()
 	if held != nil {
 		<-held
 	}
+	time.Sleep(slow)
 	d.mu.Lock()
 	err := d.err
 	d.mu.Unlock()

@@ -248,9 +248,14 @@ func TestAnswerRacesWithStop(t *testing.T) {
 // Two questions are asked at once while one is answered and the others are
 // withdrawn: what is shown last must be what the gate waits for.
 func TestGateTellsItsTransitionsInOrder(t *testing.T) {
-	for range 300 {
+	for range 200 {
 		g, s := newTestGate()
 		g.attach()
+		hide := g.hide
+		g.hide = func(id, how string) { // slowly, as when the mailbox is full
+			time.Sleep(50 * time.Microsecond)
+			hide(id, how)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for i := range 3 {
@@ -344,7 +349,7 @@ func (s *screen) lines() []string {
 // shows is in the end the same as what is stored. Nothing is missing or doubled.
 func TestSnapshotAndTheEventsAfterItAgree(t *testing.T) {
 	d := newDesk(t) // not in a bubble: the snapshots shall come at any moment
-	d.Attach()
+	d.disk.slow = time.Millisecond // so that many snapshots come between an event and its record
 	type view struct {
 		screen
 		seq uint64
@@ -353,11 +358,11 @@ func TestSnapshotAndTheEventsAfterItAgree(t *testing.T) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for len(views) < 4000 {
+		for len(views) < 3000 {
 			select {
 			case <-stop:
 				return
-			default:
+			case <-time.After(20 * time.Microsecond):
 			}
 			tr, s, err := d.Snapshot(t.Context(), "", 0)
 			if err != nil {
