@@ -348,7 +348,7 @@ func (s *screen) lines() []string {
 // The events after a snapshot continue it, whenever it was taken: what a client
 // shows is in the end the same as what is stored. Nothing is missing or doubled.
 func TestSnapshotAndTheEventsAfterItAgree(t *testing.T) {
-	d := newDesk(t) // not in a bubble: the snapshots shall come at any moment
+	d := newDesk(t)                // not in a bubble: the snapshots shall come at any moment
 	d.disk.slow = time.Millisecond // so that many snapshots come between an event and its record
 	type view struct {
 		screen
