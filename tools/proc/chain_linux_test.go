@@ -16,10 +16,15 @@ import (
 func TestAChainOfForksIsCaught(t *testing.T) {
 	s := newSupervisor(t)
 	mark := fmt.Sprintf("CHAIN=%d-%s", os.Getpid(), t.Name())
-	for range 60 {
-		wait(t, start(t, s, proc.Spec{
-			Argv: []string{"sh", "-c", "( ( ( setsid sleep 600 </dev/null >/dev/null 2>&1 & ) & ) & )"}, Env: []string{mark},
-		}))
+	chain := strings.Repeat("( ", 8) + "setsid sleep 600 </dev/null >/dev/null 2>&1 & " + strings.Repeat(") & ", 8)
+	for range 15 {
+		var all []*proc.Child
+		for range 8 {
+			all = append(all, start(t, s, proc.Spec{Argv: []string{"bash", "-c", chain}, Env: []string{mark}}))
+		}
+		for _, c := range all {
+			wait(t, c)
+		}
 	}
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
