@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +19,17 @@ import (
 type git struct {
 	program string // absolute: a name would be looked up beside the files
 	run     func(ctx context.Context, argv []string, dir string) ([]byte, error)
+}
+
+// newGit returns nil where there is no git.
+func newGit(cfg Config) (*git, error) {
+	if cfg.Git == "" {
+		return nil, nil
+	}
+	if !filepath.IsAbs(cfg.Git) || cfg.Run == nil {
+		return nil, fmt.Errorf("search: git needs an absolute path and Run, not %q", cfg.Git)
+	}
+	return &git{program: cfg.Git, run: cfg.Run}, nil
 }
 
 // gitVars lead git to another repository or configuration. An editor that was
@@ -86,6 +99,57 @@ func (g *git) ignores(ctx context.Context, top, below string) (bool, error) {
 		return false, context.Cause(ctx)
 	}
 	return len(out) > 0, nil
+}
+
+// maxAsked is how many paths one command is asked about.
+const maxAsked = 500
+
+// ignored returns those of paths that the work tree at top ignores and does not
+// track; the paths are relative to top. A folder counts as tracked when
+// something in it is.
+func (g *git) ignored(ctx context.Context, top string, paths []string) (map[string]bool, error) {
+	all := map[string]bool{}
+	for some := range slices.Chunk(paths, maxAsked) {
+		args := []string{"-c", "core.quotePath=true", "check-ignore", "--no-index", "--"}
+		for _, p := range some {
+			args = append(args, "./"+p)
+		}
+		out, problem := g.run(ctx, g.command(top, args...), top)
+		var found []string
+		for l := range strings.Lines(string(out)) {
+			l = strings.TrimSuffix(l, "\n")
+			if strings.HasPrefix(l, `"`) {
+				name, err := strconv.Unquote(l)
+				if err != nil {
+					return nil, fmt.Errorf("git check-ignore named %s", l)
+				}
+				l = name
+			}
+			found = append(found, strings.TrimPrefix(l, "./"))
+		}
+		if len(found) == 0 && problem == nil {
+			continue
+		}
+		// check-ignore takes names for patterns as soon as it looks into the
+		// index. Its exit code for "none" is one of an error too: this tells.
+		args = append([]string{"--literal-pathspecs", "ls-files", "-z", "--cached", "--", ".gitignore"}, found...)
+		out, err := g.run(ctx, g.command(top, args...), top)
+		if err != nil {
+			return nil, err
+		}
+		tracked := map[string]bool{}
+		for p := range strings.SplitSeq(string(out), "\x00") {
+			for ; p != "." && p != "" && !tracked[p]; p = path.Dir(p) {
+				tracked[p] = true
+			}
+		}
+		for _, p := range found {
+			if !tracked[p] {
+				all[p] = true
+			}
+		}
+	}
+	return all, nil
 }
 
 // workTree finds the nearest folder above dir, or dir itself, that has a .git.

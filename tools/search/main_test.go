@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture is a workspace in a temporary folder.
 type fixture struct {
-	t      *testing.T
+	t      testing.TB
 	root   string
 	docs   *overlay.Store
 	limits Limits

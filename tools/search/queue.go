@@ -11,6 +11,7 @@ type task struct {
 	// bytes lead to the folder (listed).
 	names []string
 	skip  int
+	top   string // of the work tree whose paths they are (listed)
 }
 
 type taskKind uint8

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,6 +30,7 @@ type searcher struct {
 	git    *git
 	hidden map[string]bool
 	limits Limits
+	lists  lists // what find_files has listed last
 }
 
 func newSearcher(cfg Config) (*searcher, error) {
@@ -38,16 +38,13 @@ func newSearcher(cfg Config) (*searcher, error) {
 		return nil, errors.New("search: a workspace is required")
 	}
 	s := &searcher{tree: cfg.Workspace, hidden: map[string]bool{}, limits: cfg.Limits.orDefault()}
+	s.lists.rules = cfg.UserRules
 	for _, name := range hiddenFolders {
 		s.hidden[name] = true
 	}
-	if cfg.Git != "" {
-		if !filepath.IsAbs(cfg.Git) || cfg.Run == nil {
-			return nil, fmt.Errorf("search: git needs an absolute path and Run, not %q", cfg.Git)
-		}
-		s.git = &git{program: cfg.Git, run: cfg.Run}
-	}
-	return s, nil
+	var err error
+	s.git, err = newGit(cfg)
+	return s, err
 }
 
 // place is what a call searches.
@@ -232,6 +229,9 @@ func (s *searcher) start(ctx context.Context, w *walk, job *task, at place) erro
 	if err != nil || ignored {
 		return err
 	}
+	if w.watch != nil {
+		w.watch.tree(ctx, s.git, top, below)
+	}
 	paths, err := s.git.list(ctx, top, below, s.hidden)
 	switch {
 	case ctx.Err() != nil:
@@ -240,6 +240,6 @@ func (s *searcher) start(ctx context.Context, w *walk, job *task, at place) erro
 		w.note(gitNote("", err))
 		return nil
 	}
-	job.kind, job.names, job.skip = listed, paths, len(below)+1
+	job.kind, job.top, job.names, job.skip = listed, top, paths, len(below)+1
 	return nil
 }

@@ -3,7 +3,10 @@
 package search
 
 import (
+	"context"
 	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +28,30 @@ type folder struct {
 	refs  atomic.Int32
 	// open names the documents of the editor that stand for files in here.
 	open map[string]bool
+	// kinds are the entries, after look; nobody writes to it afterwards.
+	kinds map[string]fs.FileMode
+}
+
+// look reads what is in the folder.
+func (f *folder) look(ctx context.Context) error {
+	if _, err := f.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	f.kinds = map[string]fs.FileMode{}
+	for {
+		entries, err := f.file.ReadDir(readAhead)
+		for _, e := range entries {
+			f.kinds[e.Name()] = e.Type()
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
 }
 
 func (f *folder) hold() *folder {

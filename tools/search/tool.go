@@ -23,6 +23,9 @@ type Config struct {
 	// It ends the program when ctx ends, bounds the output (64 MiB are plenty)
 	// with an error and is safe for concurrent use. Required with Git.
 	Run func(ctx context.Context, argv []string, dir string) ([]byte, error)
+	// UserRules is the file of the person's own ignore rules, where git looks
+	// for it when no configuration names another. Empty: there is none.
+	UserRules string
 	// Limits of each call; zero fields take DefaultLimits.
 	Limits Limits
 }
@@ -43,7 +46,11 @@ func New(cfg Config) ([]tools.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []tools.Tool{text}, nil
+	find, err := tools.New(findSpec, s.find)
+	if err != nil {
+		return nil, err
+	}
+	return []tools.Tool{text, find}, nil
 }
 
 // textArgs are the arguments of search_text.
@@ -94,15 +101,17 @@ func (s *searcher) text(ctx context.Context, in textArgs, _ *tools.IO) (tools.Ou
 	defer stop()
 	found, err := s.run(timed, j, place)
 	if err != nil {
-		return tools.Output{}, s.gaveUp(ctx, err, place)
+		return tools.Output{}, s.gaveUp(ctx, err, place, searchLess)
 	}
 	text, err := found.render(in, place)
 	return tools.Output{Text: text}, err
 }
 
+// searchLess is what to do when a search of text was too much.
+const searchLess = "This says nothing about whether the text is there. Search less: give path, a folder below, or glob."
+
 // gaveUp explains why a search did not come to its end.
-func (s *searcher) gaveUp(ctx context.Context, err error, at place) error {
-	const next = "This says nothing about whether the text is there. Search less: give path, a folder below, or glob."
+func (s *searcher) gaveUp(ctx context.Context, err error, at place, next string) error {
 	var over *budgetError
 	switch {
 	case ctx.Err() != nil:

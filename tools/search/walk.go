@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -66,6 +67,7 @@ type walk struct {
 	hidden map[string]bool            // names of folders that an own walk passes over
 	open   map[string]map[string]bool // documents of the editor by folder, then name
 	git    *git                       // nil: never asked
+	watch  *watch                     // nil: nothing is noted, and folders of a work tree are not read
 
 	queue   *queue
 	entries atomic.Int64
@@ -155,8 +157,11 @@ func (w *walk) do(ctx context.Context, job task, v visitor, t *tally) error {
 		return &budgetError{fmt.Sprintf("folders are nested more than %d deep at %s", w.limits.Depth, dir.rel)}
 	}
 	dir.open = w.open[dir.rel]
+	if w.watch != nil {
+		w.watch.folder(dir)
+	}
 	if job.kind == listed {
-		return w.list(ctx, dir, job.names, job.skip, v, t)
+		return w.list(ctx, dir, job, v, t)
 	}
 	return w.read(ctx, dir, v, t)
 }
@@ -215,10 +220,13 @@ func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error
 		}
 	}
 	if repository && w.git != nil {
+		if w.watch != nil {
+			w.watch.tree(ctx, w.git, dir.abs(), "")
+		}
 		list, err := w.git.list(ctx, dir.abs(), "", w.hidden)
 		if err == nil {
 			w.entries.Add(-int64(len(names) + len(subs))) // they come again
-			return w.list(ctx, dir, list, 0, v, t)
+			return w.list(ctx, dir, task{top: dir.abs(), names: list}, v, t)
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -236,10 +244,17 @@ func (w *walk) read(ctx context.Context, dir *folder, v visitor, t *tally) error
 	return w.spread(ctx, dir, names, v, t)
 }
 
-// list walks a folder of a work tree by sorted paths from git, whose first skip
-// bytes lead to it.
-func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, v visitor, t *tally) error {
+// list walks a folder of a work tree by the sorted paths of job from git, whose
+// first skip bytes lead to it.
+func (w *walk) list(ctx context.Context, dir *folder, job task, v visitor, t *tally) error {
 	var names, both []string
+	paths, skip := job.names, job.skip
+	if w.watch != nil {
+		if err := dir.look(ctx); err != nil {
+			return err
+		}
+	}
+	subs := map[string]bool{}
 	for i := 0; i < len(paths); {
 		name, _, deep := strings.Cut(paths[i][skip:], "/")
 		first := i
@@ -263,11 +278,12 @@ func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, 
 			// One of them is tracked and has given way to the other.
 			names, both = slices.Delete(names, at, at+1), append(both, name)
 		}
-		job := task{dir: dir.hold(), kind: listed, name: name, names: paths[first:i], skip: after}
+		sub := task{dir: dir.hold(), kind: listed, top: job.top, name: name, names: paths[first:i], skip: after}
 		if len(paths[first]) == after { // "name/": a repository that git leaves alone
-			job.kind, job.names = plain, nil
+			sub.kind, sub.names = plain, nil
 		}
-		w.queue.push(job)
+		w.queue.push(sub)
+		subs[name] = true
 	}
 	if err := w.met(len(names)); err != nil {
 		return err
@@ -277,7 +293,21 @@ func (w *walk) list(ctx context.Context, dir *folder, paths []string, skip int, 
 			return err
 		}
 	}
+	w.rest(dir, job.top, subs)
 	return w.spread(ctx, dir, names, v, t)
+}
+
+// rest notes what else is in a folder of a work tree and matters when the list
+// is asked for again: rules, and the folders that are in no listed path.
+func (w *walk) rest(dir *folder, top string, subs map[string]bool) {
+	for name, kind := range dir.kinds {
+		switch {
+		case name == ".gitignore":
+			w.watch.file(filepath.Join(dir.abs(), name))
+		case kind.IsDir() && !subs[name] && !w.hidden[name]:
+			w.watch.ask(top, filepath.Join(dir.abs(), name), dir.rel+name)
+		}
+	}
 }
 
 // spread visits files and lets other workers take part where there are many.
