@@ -84,11 +84,16 @@ func (h *host) clientFor(s providers.Snapshot) (providers.Client, error) {
 // registry registers each tool whose resource is there.
 func (h *host) registry(ws *workspace.Workspace) (*tools.Registry, error) {
 	var reg tools.Registry
-	fileTools, err := files.Tools(files.Config{Workspace: ws})
+	find := search.Config{Workspace: ws, Git: h.git, Run: h.capture, UserRules: userRules()}
+	rules, err := search.NewRules(find)
 	if err != nil {
 		return nil, err
 	}
-	searchTools, err := search.New(search.Config{Workspace: ws, Git: h.git, Run: h.capture})
+	fileTools, err := files.Tools(files.Config{Workspace: ws, Ignored: rules.Ignored})
+	if err != nil {
+		return nil, err
+	}
+	searchTools, err := search.New(find)
 	if err != nil {
 		return nil, err
 	}

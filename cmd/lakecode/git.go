@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -22,6 +23,18 @@ func gitPath() string {
 		return ""
 	}
 	return path
+}
+
+// userRules is where git looks for the person's own ignore rules when no
+// configuration names another file; empty when it looks nowhere.
+func userRules() string {
+	if x := os.Getenv("XDG_CONFIG_HOME"); x != "" {
+		return filepath.Join(x, "git", "ignore")
+	}
+	if home := os.Getenv("HOME"); home != "" {
+		return filepath.Join(home, ".config", "git", "ignore")
+	}
+	return ""
 }
 
 // capture runs a program to its end and returns its standard output.

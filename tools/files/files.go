@@ -74,7 +74,7 @@ func (b *box) missing(ctx context.Context, p workspace.Path) error {
 			for _, e := range entries {
 				names = append(names, e.Name())
 			}
-			e := tools.Errorf(tools.NotFound, "Use list_directory or search_text to find it.", "%s does not exist.", p.Rel)
+			e := tools.Errorf(tools.NotFound, "Use find_files or list_directory to find it.", "%s does not exist.", p.Rel)
 			if near := nearest(name, names); len(near) > 0 {
 				e.Text += " Near it in " + at.Rel + ": " + strings.Join(near, ", ") + "."
 			} else if gone := path.Join(dir, name); gone != p.Rel {
