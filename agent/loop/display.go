@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
 
 	"github.com/aymanbagabas/go-udiff"
 
@@ -55,8 +56,14 @@ func patchTitle(patch string) string {
 	return strings.Join(names, ", ")
 }
 
+// oneLine also takes out what would steer a terminal.
 func oneLine(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > titleRunes {
 		return string(r[:titleRunes-1]) + "…"
 	}

@@ -50,7 +50,7 @@ type host struct {
 func lakecodeHome() (string, error) {
 	if h := os.Getenv("LAKECODE_HOME"); h != "" {
 		if !filepath.IsAbs(h) {
-			return "", fmt.Errorf("LAKECODE_HOME must be an absolute path, not %q", h)
+			return "", fmt.Errorf("LAKECODE_HOME must be an absolute path, not %q; set it to one, or leave it out for ~/.lakecode", h)
 		}
 		return filepath.Clean(h), nil
 	}
@@ -92,9 +92,14 @@ func (h *host) providersFile() (string, error) {
 func (h *host) store() (*session.Store, error) {
 	home, err := openHome()
 	if err != nil {
-		return nil, &agent.Error{Code: agent.Damaged, Text: "The home folder of Lakecode cannot be used: " + err.Error() + ".", Next: "Mend it, or set LAKECODE_HOME to another folder.", Err: err}
+		return nil, homeless(err)
 	}
 	return session.NewStore(home), nil
+}
+
+// homeless is the refusal for want of a home folder; the error says what to do.
+func homeless(err error) error {
+	return &agent.Error{Code: agent.Damaged, Text: sentence(err.Error()), Err: err}
 }
 
 // Create implements agent.Host.
@@ -214,6 +219,9 @@ func upper(s string) string {
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
+
+// sentence makes one of an error's text, with one full stop.
+func sentence(s string) string { return upper(strings.TrimRight(s, ".")) + "." }
 
 // Sessions implements agent.Host.
 func (h *host) Sessions(ctx context.Context, root string) ([]agent.SessionInfo, error) {

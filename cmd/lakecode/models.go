@@ -52,9 +52,13 @@ func (m *models) resolve(_ context.Context, c agent.Choice) (providers.Snapshot,
 	if c.Provider == rehearsalID {
 		return m.rehearse(c)
 	}
-	reg, err := m.load()
+	file, err := m.file()
 	if err != nil {
-		return providers.Snapshot{}, &agent.Error{Code: agent.Damaged, Text: upper(err.Error()) + ".", Next: "The file is left as it is; mend it by hand.", Err: err}
+		return providers.Snapshot{}, homeless(err)
+	}
+	reg, err := profiles.Load(file)
+	if err != nil {
+		return providers.Snapshot{}, &agent.Error{Code: agent.Damaged, Text: sentence(err.Error()), Next: "The file is left as it is; mend it by hand.", Err: err}
 	}
 	snap, err := reg.Resolve(c.Provider, c.Model, c.Effort)
 	if err != nil {
@@ -95,10 +99,10 @@ func (m *models) rehearse(c agent.Choice) (providers.Snapshot, error) {
 
 // unusable is the refusal of a choice.
 func unusable(err error) error {
-	out := &agent.Error{Code: agent.BadModel, Text: upper(err.Error()) + ".", Err: err}
+	out := &agent.Error{Code: agent.BadModel, Text: sentence(err.Error()), Err: err}
 	var pe *providers.Error
 	if errors.As(err, &pe) {
-		out.Text, out.Next = upper(pe.Message)+".", pe.Next
+		out.Text, out.Next = sentence(pe.Message), pe.Next
 		switch {
 		case pe.Model != "":
 			out.Text = fmt.Sprintf("The model %q of %q cannot be used: %s.", pe.Model, pe.Provider, pe.Message)

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 
 	"go.uber.org/zap"
@@ -66,22 +68,28 @@ func parseRun(args []string) (runFlags, error) {
 		return f, fmt.Errorf("unexpected %q: quote the prompt and give it with -p", fs.Arg(0))
 	case f.session != "" && f.resume:
 		return f, errors.New("--session and --continue exclude each other")
+	case agent.Mode(f.mode) != agent.Build:
+		return f, fmt.Errorf("the mode %q is not available: use build", f.mode)
 	case f.prompt == "-":
-		text, err := io.ReadAll(os.Stdin)
+		text, err := io.ReadAll(io.LimitReader(os.Stdin, maxPrompt))
 		if err != nil {
 			return f, fmt.Errorf("read the prompt from standard input: %w", err)
 		}
 		f.prompt = string(text)
 	}
-	if strings.TrimSpace(f.prompt) == "" {
+	switch {
+	case strings.TrimSpace(f.prompt) == "":
 		return f, errors.New("no prompt: give it with -p")
+	case len(f.prompt) >= maxPrompt:
+		return f, fmt.Errorf("the prompt is longer than %d KiB: put it into a file and name the file", maxPrompt>>10)
 	}
 	var err error
-	if f.cwd == "" {
-		f.cwd, err = os.Getwd()
-	}
+	f.cwd, err = filepath.Abs(f.cwd)
 	return f, err
 }
+
+// maxPrompt bounds the prompt, in bytes.
+const maxPrompt = 1 << 20
 
 // runCommand does one task without an editor.
 func runCommand(ctx context.Context, args []string) int {
@@ -112,52 +120,80 @@ type runner struct {
 }
 
 func (r *runner) run(ctx context.Context, h *host, log *zap.Logger) int {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	interrupt := make(chan os.Signal, 2)
-	signal.Notify(interrupt, os.Interrupt)
-	defer signal.Stop(interrupt)
-	if r.flags.provider != rehearsalID {
-		// A choice that cannot be used leaves no empty session behind.
-		if _, err := h.models.resolve(ctx, agent.Choice{Provider: r.flags.provider, Model: r.flags.model, Effort: r.flags.effort}); err != nil && !r.resumes() {
-			return r.refused(err)
+	asked, left, end := interrupts(ctx)
+	defer end()
+	code, err := r.turn(asked, left, h, log)
+	switch {
+	case err == nil:
+		return code
+	case asked.Err() != nil:
+		return exitStopped
+	}
+	return r.refused(err)
+}
+
+// interrupts returns a context that ends with the first signal, which asks the
+// turn to stop, and one that ends with the second, which leaves at once. What
+// the process was started to ignore stays ignored (nohup).
+func interrupts(ctx context.Context) (asked, left context.Context, end func()) {
+	asked, ask := context.WithCancel(ctx)
+	left, leave := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
 		}
 	}
-	conv, err := r.conversation(ctx, h)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for _, then := range []func(){ask, leave} {
+			select {
+			case <-signals:
+				then()
+			case <-left.Done():
+				return
+			}
+		}
+	})
+	return asked, left, func() {
+		signal.Stop(signals)
+		ask()
+		leave()
+		wg.Wait()
+	}
+}
+
+// turn runs the message and returns the exit code, or why nothing ran.
+func (r *runner) turn(asked, left context.Context, h *host, log *zap.Logger) (int, error) {
+	if r.flags.provider != rehearsalID {
+		// A choice that cannot be used leaves no empty session behind.
+		if _, err := h.models.resolve(asked, agent.Choice{Provider: r.flags.provider, Model: r.flags.model, Effort: r.flags.effort}); err != nil && !r.resumes() {
+			return 0, err
+		}
+	}
+	conv, err := r.conversation(asked, h)
 	if err != nil {
-		return r.refused(err)
+		return 0, err
 	}
 	state := conv.State()
 	sub, err := conv.Subscribe(0)
 	if err != nil {
-		return r.refused(err)
+		return 0, err
 	}
 	defer sub.Close()
-	rcpt, err := conv.Do(ctx, agent.Submit{Text: r.flags.prompt, Mode: agent.Mode(r.flags.mode), Model: agent.Choice{
+	rcpt, err := conv.Do(asked, agent.Submit{Text: r.flags.prompt, Mode: agent.Mode(r.flags.mode), Model: agent.Choice{
 		Provider: r.flags.provider, Model: r.flags.model, Effort: r.flags.effort,
 	}})
 	if err != nil {
-		return r.refused(err)
+		return 0, err
 	}
-	done := make(chan struct{})
-	defer close(done)
-	go func() { // ends with run
-		for {
-			select {
-			case <-interrupt:
-			case <-ctx.Done():
-			case <-done:
-				return
-			}
-			if _, err := conv.Do(context.WithoutCancel(ctx), agent.Stop{}); err != nil {
-				log.Warn("stop", zap.Error(err))
-			}
-			if ctx.Err() != nil {
-				return
-			}
+	unhook := context.AfterFunc(asked, func() {
+		if _, err := conv.Do(left, agent.Stop{}); err != nil {
+			log.Warn("stop", zap.Error(err))
 		}
-	}()
-	return r.follow(context.WithoutCancel(ctx), conv, sub, rcpt.RequestID, state.Session)
+	})
+	defer unhook()
+	return r.follow(left, sub, rcpt.RequestID, state.Session), nil
 }
 
 // resumes reports whether a stored session is asked for, which knows its model.
@@ -191,12 +227,16 @@ func (r *runner) refused(err error) int {
 	return exitFailed
 }
 
-// follow shows the events of the turn until it is saved.
-func (r *runner) follow(ctx context.Context, conv agent.Conversation, sub agent.Subscription, turn, id string) int {
+// follow shows the events of the turn until it is saved, or until ctx ends.
+func (r *runner) follow(ctx context.Context, sub agent.Subscription, turn, id string) int {
 	code := exitFailed
 	finished := false
 	for {
 		e, err := sub.Next(ctx)
+		if ctx.Err() != nil {
+			r.line("Left before the turn has ended.")
+			return exitStopped
+		}
 		if err != nil {
 			// ErrLagged cannot happen to a reader that only prints, short of a
 			// terminal that is held; the turn's end would then be lost.
