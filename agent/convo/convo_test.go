@@ -317,10 +317,10 @@ func TestRestoredQueueWaitsForThePerson(t *testing.T) {
 		d.submit("hold 4") // goes through; what was accepted before still waits
 		d.check("running [2 3] paused")
 		d.submit("5")
-		d.resolved = 0
+		d.resolved.Store(0)
 		d.do(agent.ResumeQueue{})
-		if d.resolved != 2 {
-			t.Errorf("%d choices were looked up: what is accepted in this process must not be", d.resolved)
+		if n := d.resolved.Load(); n != 2 {
+			t.Errorf("%d choices were looked up: what is accepted in this process must not be", n)
 		}
 		d.model.release()
 		d.check("idle []")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,7 +165,7 @@ type desk struct {
 	model *model
 	// refuse is what Resolve answers; nil: everything is there.
 	refuse   error
-	resolved int
+	resolved atomic.Int32
 }
 
 func newDesk(t *testing.T) *desk {
@@ -212,7 +213,7 @@ func (d *desk) start(log *session.Log, archive *session.Archive) {
 	d.Convo = Start(context.Background(), Config{
 		Archive: archive, Store: d.disk, Registry: &reg, System: "be brief", Log: zap.NewNop(),
 		Resolve: func(_ context.Context, c agent.Choice) (providers.Snapshot, error) {
-			d.resolved++
+			d.resolved.Add(1)
 			if c.Model == "" {
 				c.Model = "m"
 			}

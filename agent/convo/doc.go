@@ -2,14 +2,16 @@
 // turn that runs, the history in memory, the numbering of events and the gate
 // through which the agent asks a person.
 //
-// Invariants, as absences: the owner goroutine does no I/O and waits for no
-// worker outside its select; no state is shared with a worker; no turn starts
-// before the former one's final save; nothing is accepted that is not on disk;
-// a slow subscriber holds up nobody.
+// Invariants, as absences: until its end the owner goroutine does no I/O and
+// waits for no worker outside its select; no state is shared with a worker; no
+// turn starts before the former one's final save; nothing is accepted that is
+// not on disk; a slow subscriber holds up nobody.
 //
 // Goroutines of a Convo: the owner (run), started by Start, ends in Close; at
 // most one main worker (a turn or a save) and at most one accepting worker,
-// started by the owner and joined by their final message.
+// started by the owner, which learns their end from their final message; one for
+// each title or dropped message that is being written. All are joined before the
+// store is closed.
 //
 //	c := convo.Start(ctx, convo.Config{Archive: a, Log: log, ...})
 //	defer c.Close(ctx)

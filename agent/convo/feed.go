@@ -36,6 +36,15 @@ func (f *feed) publish(e agent.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = e.Seq
+	// Of a call that is being written only the newest length counts; a long one
+	// would push everything else out.
+	if n := len(f.ring) - 1; n >= 0 && writes(e) && writes(f.ring[n]) {
+		if m, ok := merge(f.ring[n], e); ok {
+			f.bytes -= cost(f.ring[n])
+			f.ring = f.ring[:n]
+			e = m
+		}
+	}
 	f.ring, f.bytes = append(f.ring, e), f.bytes+cost(e)
 	for len(f.ring) > ringEvents || f.bytes > ringBytes && len(f.ring) > 1 {
 		f.bytes -= cost(f.ring[0])
@@ -45,6 +54,11 @@ func (f *feed) publish(e agent.Event) {
 	for s := range f.subs {
 		s.put(e)
 	}
+}
+
+func writes(e agent.Event) bool {
+	_, ok := e.Fact.(agent.CallWriting)
+	return ok
 }
 
 // subscribe starts a queue with the events after the given number.

@@ -105,6 +105,27 @@ func TestSubscribingReplaysOrAsksForASnapshot(t *testing.T) {
 	}
 }
 
+func TestALongCallDoesNotPushOutTheRest(t *testing.T) {
+	f := newFeed()
+	f.publish(text(1, "a", "x"))
+	for seq := uint64(2); seq < 2+2*ringEvents; seq++ {
+		f.publish(agent.Event{Seq: seq, Fact: agent.CallWriting{Item: "a", Bytes: int(seq)}})
+	}
+	last := uint64(1 + 2*ringEvents)
+	s, err := f.subscribe(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	want := []agent.Event{text(1, "a", "x"), {Seq: last, Fact: agent.CallWriting{Item: "a", Bytes: int(last)}}}
+	if d := cmp.Diff(want, drain(t, s)); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	if want := cost(want[0]) + cost(want[1]); f.bytes != want {
+		t.Errorf("the ring counts %d bytes, want %d", f.bytes, want)
+	}
+}
+
 func TestClosedFeedDeliversTheRest(t *testing.T) {
 	f := newFeed()
 	s, err := f.subscribe(0)

@@ -2,6 +2,7 @@ package convo
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/lakecode/lakecode/agent"
@@ -16,7 +17,7 @@ func (o *owner) submit(m commandMsg, s agent.Submit) {
 			m.reply <- receipt{Receipt: r}
 			return
 		}
-		for _, w := range slices.Concat(o.accepting, o.waiting) {
+		for w := range o.coming() {
 			if w.accept.m.ClientRequestID == id {
 				o.echoes[id] = append(o.echoes[id], m.reply)
 				return
@@ -50,10 +51,23 @@ func (o *owner) waitingBytes() int {
 	for _, a := range o.queue {
 		n += len(a.m.Text)
 	}
-	for _, m := range slices.Concat(o.accepting, o.waiting) {
+	for m := range o.coming() {
 		n += len(m.accept.m.Text)
 	}
 	return n
+}
+
+// coming yields the submits that are being stored or wait for that.
+func (o *owner) coming() iter.Seq[*commandMsg] {
+	return func(yield func(*commandMsg) bool) {
+		for _, batch := range [][]commandMsg{o.accepting, o.waiting} {
+			for i := range batch {
+				if !yield(&batch[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // acceptNext stores every waiting message with one write, in order. One worker
@@ -135,10 +149,8 @@ func (o *owner) remove(at int) {
 // pause keeps every message, also those being stored, until the person resumes.
 func (o *owner) pause(reason string) {
 	clear(o.now)
-	for _, batch := range [][]commandMsg{o.accepting, o.waiting} {
-		for i := range batch {
-			batch[i].accept.through = false
-		}
+	for m := range o.coming() {
+		m.accept.through = false
 	}
 	o.paused, o.reason = true, reason
 }
