@@ -9,7 +9,7 @@ type (
 	Submit struct {
 		Text string
 		Mode Mode // empty: Build
-		// Model chooses the connection and model; the zero value takes the
+		// Model chooses the connection and model; without both it is the
 		// conversation's, then the only one that providers.json has.
 		Model Choice
 		// ClientRequestID makes a repeated Submit return the first receipt.

@@ -215,8 +215,11 @@ func (c *Convo) submit(ctx context.Context, s agent.Submit) (agent.Receipt, erro
 		return agent.Receipt{}, agent.Errorf(agent.Unsupported, "Use the mode build.", "The mode %q is not available.", s.Mode)
 	}
 	choice := s.Model
-	if choice == (agent.Choice{}) {
+	if choice.Provider == "" && choice.Model == "" {
 		choice = c.State().Model
+		if s.Model.Effort != "" {
+			choice.Effort = s.Model.Effort
+		}
 	}
 	snap, refusal := c.resolve(ctx, choice)
 	a := accepted{ok: true, snap: snap, m: session.Message{

@@ -284,6 +284,24 @@ func TestRepeatedSubmitHasOneReceipt(t *testing.T) {
 	})
 }
 
+func TestModelOfTheConversationIsTheDefault(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		d := newDesk(t)
+		for _, m := range []agent.Choice{{}, {Provider: "p", Model: "big"}, {}, {Effort: "high"}} {
+			d.do(agent.Submit{Text: "x", Model: m})
+			d.settle()
+		}
+		d.reopen()
+		d.submit("x")
+		d.settle()
+		var got []string
+		for _, turn := range d.stored().Turns {
+			got = append(got, strings.TrimSpace(turn.Message.Main.Model+" "+turn.Message.Main.Effort))
+		}
+		same(t, "models", []string{"m", "big", "big", "big high", "big high"}, got)
+	})
+}
+
 func TestBadSubmitsAreRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := newDesk(t)

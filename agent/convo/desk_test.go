@@ -217,7 +217,7 @@ func (d *desk) start(log *session.Log, archive *session.Archive) {
 			if c.Model == "" {
 				c.Model = "m"
 			}
-			return providers.Snapshot{Provider: "p", Protocol: providers.ChatCompletions, Model: c.Model}, d.refuse
+			return providers.Snapshot{Provider: "p", Protocol: providers.ChatCompletions, Model: c.Model, Effort: c.Effort}, d.refuse
 		},
 		Client: func(providers.Snapshot) (providers.Client, error) { return d.model, nil },
 	})

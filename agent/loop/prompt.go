@@ -51,15 +51,15 @@ func BuildPrompt(in []session.Instruction, env Environment) string {
 
 // Instructions takes the snapshots of the person's AGENTS.md and of the nearest
 // one from root up to the root of its repository (spec 12, Instructions). A
-// file that is absent is no error; one that cannot be read is reported in
-// problems and left out.
+// file that is absent is no error; one that cannot be read, or a project's link
+// to a file outside of its folder, is reported in problems and left out.
 func Instructions(ctx context.Context, home, root string) (in []session.Instruction, problems []string) {
 	if home != "" {
-		readInstruction(filepath.Join(home, ".agents", "AGENTS.md"), "~/.agents/AGENTS.md", &in, &problems)
+		readInstruction(filepath.Join(home, ".agents", "AGENTS.md"), "~/.agents/AGENTS.md", "", &in, &problems)
 	}
 	for dir := root; ctx.Err() == nil; {
 		name := filepath.Join(dir, "AGENTS.md")
-		if readInstruction(name, "AGENTS.md", &in, &problems) {
+		if readInstruction(name, "AGENTS.md", dir, &in, &problems) {
 			break
 		}
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -74,7 +74,9 @@ func Instructions(ctx context.Context, home, root string) (in []session.Instruct
 	return in, problems
 }
 
-func readInstruction(name, label string, in *[]session.Instruction, problems *[]string) (found bool) {
+// readInstruction reads one file. What it links to must be inside of within,
+// since anybody can put a link into a repository; empty: it may be anywhere.
+func readInstruction(name, label, within string, in *[]session.Instruction, problems *[]string) (found bool) {
 	st, err := os.Stat(name)
 	if err != nil {
 		if !os.IsNotExist(err) {
@@ -85,6 +87,14 @@ func readInstruction(name, label string, in *[]session.Instruction, problems *[]
 	if !st.Mode().IsRegular() {
 		*problems = append(*problems, fmt.Sprintf("%s was left out: it is not a regular file", label))
 		return true
+	}
+	if within != "" {
+		real, err := filepath.EvalSymlinks(name)
+		if rel, e := filepath.Rel(within, real); err != nil || e != nil || !filepath.IsLocal(rel) {
+			*problems = append(*problems, fmt.Sprintf("%s was left out: it is a link to a file outside of its folder", label))
+			return true
+		}
+		name = real
 	}
 	data, err := readAtMost(name, maxInstructions)
 	if err != nil {

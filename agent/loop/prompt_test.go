@@ -61,6 +61,43 @@ func TestOddInstructionsAreReported(t *testing.T) {
 	}
 }
 
+// A repository must not be able to send a person's files to a model.
+func TestInstructionsDoNotFollowLinksOutOfTheProject(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "secret"), "the key\n")
+	repo := filepath.Join(dir, "repo")
+	write(t, filepath.Join(repo, "docs/agents.md"), "the project's\n")
+	for target, want := range map[string]int{"../secret": 0, filepath.Join(dir, "secret"): 0, "docs/agents.md": 1} {
+		if err := os.Symlink(target, filepath.Join(repo, "AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+		in, problems := Instructions(t.Context(), "", repo)
+		if len(in) != want || len(problems) != 1-want {
+			t.Errorf("link to %s: %v, %v", target, in, problems)
+		}
+		if err := os.Remove(filepath.Join(repo, "AGENTS.md")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	home := filepath.Join(dir, "home") // the person's own may be a link to anywhere
+	write(t, filepath.Join(home, ".agents/x"), "")
+	if err := os.Symlink(filepath.Join(dir, "secret"), filepath.Join(home, ".agents/AGENTS.md")); err != nil {
+		t.Fatal(err)
+	}
+	if in, problems := Instructions(t.Context(), home, repo); len(in) != 1 || len(problems) > 0 {
+		t.Errorf("the person's link: %v, %v", in, problems)
+	}
+}
+
+func TestTitlesSteerNoTerminal(t *testing.T) {
+	if got := Title(`{"command":"echo \u001b[2J\u0007 x"}`); got != "echo \uFFFD[2J\uFFFD x" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPromptEndsWithTheEnvironment(t *testing.T) {
 	in := []session.Instruction{{Path: "AGENTS.md", Text: "use tabs"}}
 	p := BuildPrompt(in, Environment{Root: "/w", OS: "linux/amd64", Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC), Git: true})
