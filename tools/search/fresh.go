@@ -63,8 +63,8 @@ type marked struct {
 // rules and the indexes of work trees by theirs; git's configuration by its
 // whole text. It is safe for the workers of a walk.
 type watch struct {
-	began time.Time
-	rules string // the person's own ignore rules, by default
+	latest int64  // what changed after this is too fresh, in nanoseconds
+	rules  string // the person's own ignore rules, by default
 
 	mu      sync.Mutex // guards all below
 	marks   []marked
@@ -89,8 +89,8 @@ func (q barren) below() string {
 	return filepath.ToSlash(strings.TrimPrefix(q.abs, strings.TrimSuffix(q.top, "/")+"/"))
 }
 
-func newWatch(rules string) *watch {
-	return &watch{began: time.Now(), rules: rules, devices: map[uint64]bool{}}
+func newWatch(rules string, settle time.Duration) *watch {
+	return &watch{latest: time.Now().Add(-settle).UnixNano(), rules: rules, devices: map[uint64]bool{}}
 }
 
 // folder marks an open folder. It comes before the folder is read.
@@ -119,8 +119,7 @@ func (w *watch) file(abs string) {
 }
 
 func (w *watch) isSettled(s stamp) bool {
-	latest := max(s.changed, s.written)
-	return latest < w.began.Add(-settled).UnixNano()
+	return max(s.changed, s.written) < w.latest
 }
 
 // lose makes sure that the listing is not kept.

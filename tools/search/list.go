@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/lakecode/lakecode/tools"
 )
@@ -26,7 +27,8 @@ type listing struct {
 
 // lists keeps the newest listings. Safe for concurrent use.
 type lists struct {
-	rules string // see Config.UserRules
+	rules  string        // see Config.UserRules
+	settle time.Duration // see settled
 
 	mu   sync.Mutex // guards kept
 	kept []keptList // newest first
@@ -88,7 +90,7 @@ func (s *searcher) list(ctx context.Context, at place) (*listing, error) {
 }
 
 func (s *searcher) listAfresh(ctx context.Context, at place) (*listing, error) {
-	w := &walk{limits: s.limits, hidden: s.hidden, git: s.git, watch: newWatch(s.lists.rules)}
+	w := &walk{limits: s.limits, hidden: s.hidden, git: s.git, watch: newWatch(s.lists.rules, s.lists.settle)}
 	var listers []*lister
 	var visitors []visitor
 	for range min(runtime.GOMAXPROCS(0), maxWorkers) {

@@ -15,13 +15,14 @@ import (
 const (
 	perByte   = 16 // each byte of the query
 	runOn     = 10 // follows the one before without a gap
-	inName    = 6  // lies in the last name
+	inName    = 8  // lies in the last name
 	atName    = 14 // is the first of the last name
 	atSegment = 12 // is the first of a name
 	atWord    = 10 // stands after - _ . or a space
-	atHump    = 9  // an upper case letter after a lower case one, a digit after a letter
+	atHump    = 10 // an upper case letter after a lower case one, a digit after a letter
 	openGap   = 4  // taken off for a gap
 	eachByte  = 1  // taken off for each byte of it
+	perName   = 4  // so many bytes of the last name cost one: what is asked for is more of a short one
 
 	partOfPath = 150  // the query stands in the path as it is
 	partOfName = 400  // in the last name
@@ -87,7 +88,9 @@ func (a *aligner) score(q *fuzzy, raw, low []byte, name int) (sum int, ok bool) 
 		}
 		way, at := lies(w, raw, low, name)
 		if at >= 0 {
-			sum += way + inRow(raw, at, len(w), name)
+			if sum += way + inRow(raw, at, len(w), name); at >= name {
+				sum -= rest(low, name)
+			}
 			continue
 		}
 		a.pending = append(a.pending, w)
@@ -105,6 +108,9 @@ func (a *aligner) score(q *fuzzy, raw, low []byte, name int) (sum int, ok bool) 
 	}
 	return sum, true
 }
+
+// rest is what is taken off for the length of the last name.
+func rest(low []byte, name int) int { return min(len(low)-name, maxAligned) / perName }
 
 // subsequence says whether all bytes of w are in s in their order.
 func subsequence(w, s []byte) bool {
@@ -169,7 +175,7 @@ func (a *aligner) scattered(w, raw, low []byte, name int) int {
 	// In the last name alone if it fits there: so a short name in a deep folder
 	// is not outdone by letters scattered over the folders of another.
 	if subsequence(w, low[name:]) {
-		best = max(best, a.align(w, raw, low, name, name))
+		best = max(best, a.align(w, raw, low, name, name)-rest(low, name), unreachable)
 	}
 	if best == unreachable {
 		best = a.align(w, raw, low, max(0, len(low)-maxAligned), name)

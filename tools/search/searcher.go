@@ -38,7 +38,7 @@ func newSearcher(cfg Config) (*searcher, error) {
 		return nil, errors.New("search: a workspace is required")
 	}
 	s := &searcher{tree: cfg.Workspace, hidden: map[string]bool{}, limits: cfg.Limits.orDefault()}
-	s.lists.rules = cfg.UserRules
+	s.lists.rules, s.lists.settle = cfg.UserRules, settled
 	for _, name := range hiddenFolders {
 		s.hidden[name] = true
 	}
