@@ -106,14 +106,16 @@ func runCommand(ctx context.Context, args []string) int {
 	defer closeLog()
 	h := newHost(ctx, overlay.NewStore(), log)
 	defer closeHost(ctx, h, log)
-	r := &runner{flags: f, out: os.Stdout, err: os.Stderr, tools: map[string]string{}}
+	p := newPrinter()
+	r := &runner{flags: f, print: p, out: p.to(os.Stdout), err: p.to(os.Stderr), tools: map[string]string{}}
 	return r.run(ctx, h, log)
 }
 
 // runner shows one turn on a terminal or as JSON lines.
 type runner struct {
 	flags    runFlags
-	out, err io.Writer
+	print    *printer
+	out, err io.Writer         // of the printer
 	tools    map[string]string // tool and title by call id
 	midLine  bool              // out does not end with a newline
 	person   bool              // something needed a person
@@ -125,11 +127,18 @@ func (r *runner) run(ctx context.Context, h *host, log *zap.Logger) int {
 	code, err := r.turn(asked, left, h, log)
 	switch {
 	case err == nil:
-		return code
 	case asked.Err() != nil:
-		return exitStopped
+		code = exitStopped
+	default:
+		code = r.refused(err)
 	}
-	return r.refused(err)
+	if err := r.print.close(left); err != nil {
+		fmt.Fprintln(os.Stderr, "lakecode run: the answer could not be printed:", err)
+		if code == exitDone {
+			code = exitFailed
+		}
+	}
+	return code
 }
 
 // interrupts returns a context that ends with the first signal, which asks the
@@ -219,7 +228,7 @@ func (r *runner) conversation(ctx context.Context, h *host) (agent.Conversation,
 
 // refused prints why nothing ran.
 func (r *runner) refused(err error) int {
-	fmt.Fprintln(r.err, "lakecode run:", err)
+	r.line("lakecode run: %v", err)
 	var ae *agent.Error
 	if errors.As(err, &ae) && ae.Code != agent.NotSaved {
 		return exitUsage
@@ -238,15 +247,13 @@ func (r *runner) follow(ctx context.Context, sub agent.Subscription, turn, id st
 			return exitStopped
 		}
 		if err != nil {
-			// ErrLagged cannot happen to a reader that only prints, short of a
-			// terminal that is held; the turn's end would then be lost.
-			fmt.Fprintln(r.err, "lakecode run:", err)
+			r.line("lakecode run: %v", err) // not ErrLagged: nothing here waits for a reader
 			return exitFailed
 		}
 		if r.flags.json {
 			r.printJSON(e)
 		} else if _, notice := e.Fact.(agent.Notice); notice || e.Request == turn {
-			r.print(e.Fact)
+			r.show(e.Fact)
 		}
 		switch f := e.Fact.(type) {
 		case agent.Answered:
@@ -292,7 +299,7 @@ func (r *runner) exitCode(f agent.TurnFinished) int {
 func (r *runner) printJSON(e agent.Event) {
 	data, err := json.Marshal(server.EventOf(e))
 	if err != nil {
-		fmt.Fprintln(r.err, "lakecode run:", err)
+		r.line("lakecode run: %v", err)
 		return
 	}
 	fmt.Fprintf(r.out, "%s\n", data)
@@ -304,13 +311,13 @@ func (r *runner) line(format string, args ...any) {
 		fmt.Fprintln(r.out)
 		r.midLine = false
 	}
-	fmt.Fprintf(r.err, format+"\n", args...)
+	fmt.Fprintln(r.err, plain(fmt.Sprintf(format, args...)))
 }
 
-func (r *runner) print(f agent.Fact) {
+func (r *runner) show(f agent.Fact) {
 	switch f := f.(type) {
 	case agent.TextAdded:
-		fmt.Fprint(r.out, f.Text)
+		fmt.Fprint(r.out, plain(f.Text))
 		r.midLine = !strings.HasSuffix(f.Text, "\n")
 	case agent.AnswerEnded:
 		if r.midLine {

@@ -134,6 +134,8 @@ func classify(e *wireError) providers.Kind {
 	switch {
 	case e.status == http.StatusUnauthorized || says("invalid_api_key", "authentication_error"):
 		return providers.Auth
+	case e.status == http.StatusProxyAuthRequired:
+		return providers.Network
 	case e.status == http.StatusPaymentRequired || broke && (e.status == 0 || e.status == 429 || e.status == 403 || e.status == 400):
 		return providers.Quota
 	case e.status == http.StatusRequestEntityTooLarge || tooLong && e.status < 500:
@@ -202,7 +204,7 @@ func (r report) next(kind providers.Kind) string {
 	case providers.Filtered:
 		return "Put the message differently."
 	case providers.Network:
-		return "Check the network and BaseUrl of " + conn + ", then send the message again."
+		return "Check the network, HTTP_PROXY and HTTPS_PROXY where they are set, and BaseUrl of " + conn + ", then send the message again."
 	case providers.Timeout, providers.BrokenStream:
 		return "Send the message again; if it stays like this, check BaseUrl of " + conn + "."
 	}

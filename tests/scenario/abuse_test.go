@@ -2,7 +2,9 @@ package scenario
 
 import (
 	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -150,5 +152,60 @@ func TestReplacedWorkspaceIsRefused(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(other); err != nil || len(entries) > 0 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// What a model says must not steer the terminal, and what cannot be printed must
+// not be a success.
+func TestRunPrintsPlainTextOrFails(t *testing.T) {
+	w := newWorld(t, `
+		call read_file {"path": "\u001b[31mx"}
+		end
+		say "evil \x1b]52;c;aGk=\x07 text"`, nil)
+	h := w.headless("", with("-p", "x")...).end(0)
+	wantContains(t, "the output", h.stdout.String(), "evil ", " text")
+	if s := h.stdout.String() + h.stderr.String(); strings.ContainsAny(s, "\x1b\x07") {
+		t.Errorf("control characters were printed: %q", s)
+	}
+	w = newWorld(t, `say "Lost."`, nil)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	h = &headless{w: w, cmd: exec.Command(binary, append([]string{"run"}, with("-p", "x")...)...)}
+	h.cmd.Dir, h.cmd.Env, h.cmd.Stdout, h.cmd.Stderr = w.root, w.env, full, &h.stderr
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.end(1)
+	wantContains(t, "standard error", h.stderr.String(), "could not be printed", "no space left")
+}
+
+// A reader that is held for a while gets all of it.
+func TestHeldReaderOfRunLosesNothing(t *testing.T) {
+	w := newWorld(t, strings.Repeat("say "+strings.Repeat("x", 3<<20)+"\ncall list_directory {}\n", 3)+"say The end.", nil)
+	r, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	h := &headless{w: w, cmd: exec.Command(binary, append([]string{"run", "--json"}, with("-p", "x")...)...)}
+	h.cmd.Dir, h.cmd.Env, h.cmd.Stdout, h.cmd.Stderr = w.root, w.env, out, &h.stderr
+	if err := h.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = h.cmd.Process.Kill() }()
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.model.Wait(4) // nothing is read until the last answer is asked for
+	all, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.end(0)
+	if s := string(all); strings.Contains(s, `"kind":"lagged"`) || !strings.Contains(s, `"kind":"turnFinished"`) || len(s) < 9<<20 {
+		t.Errorf("%d bytes were printed", len(s))
 	}
 }
