@@ -183,6 +183,9 @@ func TestLookingAtARepositoryRunsNothingOfIts(t *testing.T) {
 		{"credential.helper", "!" + script},
 		{"alias.ls-files", "!" + script},
 		{"alias.check-ignore", "!" + script},
+		{"alias.config", "!" + script},
+		{"alias.rev-parse", "!" + script},
+		{"core.excludesFile", "|" + script},
 		{"core.untrackedCache", "true"},
 		{"extensions.partialClone", "origin"},
 		{"remote.origin.url", "ext::" + script},
@@ -214,14 +217,31 @@ func TestLookingAtARepositoryRunsNothingOfIts(t *testing.T) {
 	f.write("lead/.git", "gitdir: "+elsewhere.path(".git")+"\n")
 	f.write("lead/own", "x")
 
+	s, rules := f.searcher(), &Rules{&git{f.git, run}}
 	for _, path := range []string{"", "sub", "sub/deep", "bare", "lead", "a.txt"} {
 		got, code := f.search(textArgs{Pattern: "x", Path: path})
 		if code != "" {
 			t.Errorf("path %q: %s %s", path, code, got)
 		}
+		if path != "a.txt" {
+			for range 2 { // the second may use the first one's listing
+				names, code := findBy(t, s, findArgs{Glob: "**", Path: path})
+				if code != "" {
+					t.Errorf("find in %q: %s %s", path, code, names)
+				}
+				got += names
+			}
+			if _, err := rules.Ignored(t.Context(), f.path(path), []string{"a.txt", "HEAD", "objects", "deep/d"}); err != nil {
+				t.Errorf("rules in %q: %v", path, err)
+			}
+		}
 		if strings.Contains(got, "outside-secret\n") {
 			t.Errorf("path %q: found what is outside:\n%s", path, got)
 		}
+	}
+	keptListing(t, f, s) // and what looks whether it still holds
+	if !s.lists.get(".").watch.holds(t.Context(), s.git) {
+		t.Error("the listing does not hold")
 	}
 	for _, m := range []string{marker, marker + "-trace"} {
 		if b, err := os.ReadFile(m); err == nil {
