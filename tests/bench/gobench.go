@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -76,5 +77,22 @@ func (b *bench) search() error {
 		v := m[name]
 		b.report("search "+filepath.Base(name)+" against ripgrep", v["ratio"], v["bar"], "x")
 	}
+	return nil
+}
+
+// find: find_files over 100 000 paths of a work tree that has not changed since
+// it was listed.
+func (b *bench) find() error {
+	m, err := goBench("./tools/search", "^BenchmarkFind$", "10x")
+	if err != nil {
+		return err
+	}
+	v := m["Find"]
+	if v["ms/call"] == 0 {
+		return errors.New("no metric ms/call")
+	}
+	b.report("find_files over 100 000 paths", v["ms/call"], v["bar"], "ms")
+	b.report("find_files over 100 000 paths, ranking alone", v["ms/ranking"], 0, "ms")
+	b.report("find_files over 100 000 paths, first listing", v["ms/first"], 0, "ms")
 	return nil
 }

@@ -44,6 +44,7 @@ func main() {
 		{"prompt", b.prompt},
 		{"save", b.save},
 		{"search", b.search},
+		{"find", b.find},
 	} {
 		if !want.MatchString(m.name) {
 			continue

@@ -59,6 +59,7 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 			"grep -r x .", "rg x", "egrep x f", "ag x", "ack x", "git grep x", "git --no-pager grep x", "git-grep x", "/usr/lib/git-core/git-grep x", "zgrep x f",
 			"find . -name x", "find . -exec rm {} +", "fd x", "fdfind x", "locate x", "make && grep x f", "true; true || rg x", "A=1 grep x f",
 		},
+		"find_files":     {"find . -name x", "fd x", "locate x"},
 		"list_directory": {"ls", "ls -la /", "tree", "exa", "dir", "find ."},
 		"read_file": {
 			"cat a", "head -5 a", "tail -f a", "less a", "more a", "bat a", "tac a", "nl a", "od a", "xxd a", "hexdump a", "strings a", "wc -l a", "sort a", "uniq a", "cut -f1 a",

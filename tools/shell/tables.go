@@ -59,7 +59,7 @@ var classes = []class{
 		anywhere,
 	},
 	{
-		"it searches folders", "Use list_directory to see what is there and search_text to find text; its glob argument picks files.",
+		"it searches folders", "Use find_files to find files by name, search_text to find text in them and list_directory to see what is there.",
 		"find gfind fd fdfind bfs locate plocate mlocate slocate fzf sk",
 		anywhere,
 	},
