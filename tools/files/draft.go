@@ -13,8 +13,11 @@ import (
 	"github.com/lakecode/lakecode/tools/workspace"
 )
 
-// maxDrafts bounds the files that one patch holds in memory, in bytes.
-const maxDrafts = 64 << 20
+// Bounds of the work of one patch.
+const (
+	maxDrafts = 64 << 20   // bytes of the files that are held in memory
+	maxLooked = 20_000_000 // lines that are looked at: those of a file once for each @@ line and hunk
+)
 
 // draft is one path on its way through a patch.
 type draft struct {
@@ -35,9 +38,10 @@ type draft struct {
 // drafts are the paths of a patch, in the order in which it names them. Sections
 // apply to what those before them have made, so the same path may come again.
 type drafts struct {
-	box  *box
-	all  []*draft
-	size int
+	box    *box
+	all    []*draft
+	size   int // see maxDrafts
+	looked int // see maxLooked
 }
 
 // open returns the draft of a path. What is on the disk is looked at once.

@@ -31,6 +31,15 @@ func newSheet(text string) *sheet {
 	return s
 }
 
+// cost is how many lines patch will look at, at most about.
+func (s *sheet) cost(hunks []hunk) int {
+	looks := 0
+	for _, h := range hunks {
+		looks += 1 + len(h.heads)
+	}
+	return looks * len(s.lines)
+}
+
 // old returns the lines that h must find, the last of its lines that changes
 // something, counted among them, and what it adds and removes.
 func (h hunk) old() (old []string, last, added, removed int) {

@@ -174,7 +174,11 @@ func (ds *drafts) change(ctx context.Context, d *draft, hunks []hunk) error {
 		seen, known = ds.box.w.WasRead(o.path)
 		moved = known && !seen.Is(f.Data)
 	}
-	p, bad := newSheet(t.s).patch(ctx, hunks)
+	sheet := newSheet(t.s)
+	if ds.looked += sheet.cost(hunks); ds.looked > maxLooked {
+		return tools.Errorf(tools.TooLarge, "Split the patch.", "The patch has too many hunks for files as long as %s, which has %d lines. Nothing was written.", d.path.Rel, len(sheet.lines))
+	}
+	p, bad := sheet.patch(ctx, hunks)
 	if bad == nil && strings.TrimSpace(p.text) == "" && strings.TrimSpace(t.s) != "" {
 		bad = tools.Errorf(tools.BadArguments, "Use \""+deleteFile+"\", or write_file if it really is to be empty.", "The hunks would leave it empty. Nothing was written.")
 	}

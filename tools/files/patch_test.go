@@ -123,6 +123,7 @@ func TestPatchFindsTheOnePlaceOfAHunk(t *testing.T) {
 		"end of file":         {"b\na\nb\n", "@@\n-b\n+c\n*** End of File", "b\na\nc\n", ""},
 		"append":              {"a\n", "@@\n+b\n*** End of File", "a\nb\n", "+1 -0"},
 		"append without end":  {"a", "@@\n+b\n*** End of File", "a\nb", ""},
+		"add the line end":    {"a", "@@\n a\n+\n*** End of File", "a\n", ""},
 		"fill an empty file":  {"", "@@\n+a", "a\n", ""},
 		"bare empty line":     {"a\n\nb\n", "@@\n a\n\n-b\n+c\n", "a\n\nc\n", ""},
 		"empty line, no more": {"a\nb\n", "@@\n-a\n+A\n\n@@\n-b\n+B\n\n", "A\nB\n", ""},
