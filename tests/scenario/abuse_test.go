@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -69,8 +70,14 @@ func TestQueueIsBounded(t *testing.T) {
 	w.phase("all that wait", func(s wire.State) bool { return len(s.Queue) == accepted })
 }
 
+// whole is an answer of n bytes in one fragment, with more members of its delta.
+func whole(n int, more string) string {
+	return "raw " + strconv.Quote(`data: {"choices":[{"index":0,"delta":{"content":"`+strings.Repeat("x", n)+`"`+more+`},"finish_reason":"stop"}]}`+
+		"\n\ndata: [DONE]\n\n") + "\nend\n"
+}
+
 func TestLongTurnsComeInPages(t *testing.T) {
-	w := newWorld(t, strings.Repeat("say "+strings.Repeat("x", 3<<20)+"\nend\n", 4), nil)
+	w := newWorld(t, strings.Repeat(whole(3<<20, ""), 4), nil)
 	w.open()
 	for range 4 {
 		sent := w.submit("go")
@@ -184,7 +191,11 @@ func TestRunPrintsPlainTextOrFails(t *testing.T) {
 
 // A reader that is held for a while gets all of it.
 func TestHeldReaderOfRunLosesNothing(t *testing.T) {
-	w := newWorld(t, strings.Repeat("say "+strings.Repeat("x", 3<<20)+"\ncall list_directory {}\n", 3)+"say The end.", nil)
+	script := ""
+	for _, id := range []string{"a", "b", "c"} {
+		script += whole(3<<20, `,"tool_calls":[{"index":0,"id":"`+id+`","type":"function","function":{"name":"list_directory","arguments":"{}"}}]`)
+	}
+	w := newWorld(t, script+"say The end.", nil)
 	r, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
