@@ -7,6 +7,6 @@
 // starts; a front needs no other package of the agent.
 //
 //	rcpt, err := conv.Do(ctx, agent.Submit{Text: "fix the test", Mode: agent.Build})
-//	sub := conv.Subscribe(rcpt.Seq)
+//	sub, err := conv.Subscribe(rcpt.Seq)
 //	for { ev, err := sub.Next(ctx); ... }
 package agent

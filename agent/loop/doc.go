@@ -11,5 +11,5 @@
 // Goroutines: Run runs in its caller's; consecutive read calls of one answer
 // get one each and are joined before the next call starts.
 //
-//	end := loop.Run(ctx, loop.Config{Turn: id, Client: c, Snapshot: snap, History: h, ...})
+//	end, failure := loop.Run(ctx, loop.Config{Turn: id, Client: c, Snapshot: snap, History: h, ...})
 package loop

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"go.uber.org/zap"
@@ -50,16 +51,16 @@ func (h *host) compose(ctx context.Context, log *session.Log, a *session.Archive
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("put the tools together: %w", err), ws.Close())
 	}
+	system := loop.BuildPrompt(a.Instructions, loop.Environment{
+		Root: a.Root, OS: runtime.GOOS + "/" + runtime.GOARCH, Date: time.Now(), Git: loop.InGit(a.Root),
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		return nil, errors.Join(agent.Errorf(agent.Closed, "", "Lakecode is shutting down."), ws.Close())
 	}
 	c := convo.Start(h.ctx, convo.Config{
-		Archive: a, Store: log, Registry: reg, Resolve: h.models.resolve, Client: h.clientFor, Log: zlog,
-		System: loop.BuildPrompt(a.Instructions, loop.Environment{
-			Root: a.Root, OS: runtime.GOOS + "/" + runtime.GOARCH, Date: h.opened, Git: loop.InGit(a.Root),
-		}),
+		Archive: a, Store: log, Registry: reg, Resolve: h.models.resolve, Client: h.clientFor, Log: zlog, System: system,
 		Released: func() {
 			if err := ws.Close(); err != nil {
 				zlog.Warn("close workspace", zap.Error(err))

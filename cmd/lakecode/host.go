@@ -38,7 +38,6 @@ type host struct {
 	client *openai.Client
 	models *models
 	log    *zap.Logger
-	opened time.Time // the date that prompts carry
 	opens  singleflight.Group
 
 	mu     sync.Mutex // guards open and closed; never held across a call out
@@ -72,7 +71,7 @@ func openHome() (*session.Home, error) {
 func newHost(ctx context.Context, docs *overlay.Store, log *zap.Logger) *host {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &host{
-		ctx: ctx, cancel: cancel, docs: docs, git: gitPath(), log: log, opened: time.Now(),
+		ctx: ctx, cancel: cancel, docs: docs, git: gitPath(), log: log,
 		open: map[session.ID]*convo.Convo{}, locks: &workspace.Locks{},
 		proc: proc.New(proc.Config{Run: runMark(), Reaper: []string{"/proc/self/exe", "reap"}, Env: os.Environ(), Log: log}),
 	}
