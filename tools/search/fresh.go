@@ -168,7 +168,6 @@ func (w *watch) tree(ctx context.Context, g *git, top, below string) {
 			w.file(p)
 		}
 	}
-	w.file(filepath.Join(top, ".git"))
 	// The folders on the way to what is listed are not walked.
 	for dir := below; dir != ""; {
 		dir, _ = filepath.Split(dir)

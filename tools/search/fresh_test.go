@@ -52,6 +52,11 @@ func TestAKeptListingIsNeverStale(t *testing.T) {
 			f.runGit("", "config", "core.excludesFile", f.path(".git/other"))
 		}, "a.go"},
 		{"an ignored file is tracked", func(f *fixture) { f.runGit("", "add", "-f", "logs/x.log") }, "a.go b/c.go logs/x.log"},
+		{"the work tree gets another repository", func(f *fixture) {
+			f.rename(".git", "../.git-"+filepath.Base(f.root))
+			f.write(".git", "gitdir: ../.git-"+filepath.Base(f.root)+"\n")
+			f.write("../.git-"+filepath.Base(f.root)+"/info/exclude", "a.*\n.git-*\n")
+		}, "b/c.go"},
 		{"a folder becomes a repository", func(f *fixture) {
 			f.runGit("b", "init", "-q")
 			f.write("b/.git/info/exclude", "c.go\n")
@@ -86,7 +91,7 @@ func TestAKeptListingIsNeverStale(t *testing.T) {
 // A change in the same moment as the listing leaves the times as they are: a
 // listing of what has just changed is not kept.
 func TestAListingOfFreshFoldersIsNotKept(t *testing.T) {
-	f := repository(t, map[string]string{"a": ""})
+	f := newFixture(t, map[string]string{"a": ""})
 	s := f.searcher()
 	if _, code := findBy(t, s, findArgs{Glob: "**"}); code != "" || s.lists.get(".") != nil {
 		t.Errorf("%s, kept %v", code, s.lists.get("."))
@@ -97,6 +102,7 @@ func TestAListingWithRemarksIsNotKept(t *testing.T) {
 	f := repository(t, map[string]string{"a": ""})
 	f.git = ""
 	s := f.searcher()
+	s.lists.settle = -time.Hour // everything counts as old
 	l, err := s.list(t.Context(), place{f.root, ".", false})
 	if err != nil || len(l.notes) != 1 || s.lists.get(".") != nil {
 		t.Errorf("%v, notes %q, kept %v", err, l.notes, s.lists.get("."))

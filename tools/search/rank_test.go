@@ -110,6 +110,15 @@ func TestTheBestPathsComeFirst(t *testing.T) {
 	}
 }
 
+// The bytes of a letter belong together.
+func TestLettersAreNotTakenApart(t *testing.T) {
+	for query, want := range map[string][]string{"é": {"é.go"}, "xé": {"x-é.go"}, "xÉ": {"x-é.go"}} {
+		if d := cmp.Diff(want, best(t, []string{"à©.go", "xà©.go", want[0]}, query, 5)); d != "" {
+			t.Errorf("query %q (-want +got):\n%s", query, d)
+		}
+	}
+}
+
 func TestTiesAreInTheOrderOfLengthAndBytes(t *testing.T) {
 	paths := []string{"b/x.go", "a/x.go", "c/dd/x.go", "c/x.go"}
 	for range 3 {
