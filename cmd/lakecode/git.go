@@ -8,12 +8,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/lakecode/lakecode/tools/proc"
 )
 
-// maxCapture bounds what a helper program may print, in bytes.
-const maxCapture = 64 << 20
+const (
+	// maxCapture bounds what a helper program may print, in bytes.
+	maxCapture = 64 << 20
+	// captureTime bounds how long it may take: in a repository with a pipe for a
+	// file, git waits without end.
+	captureTime = 8 * time.Second
+)
 
 // gitPath finds git once. A relative entry of PATH is not taken: it would name
 // a program of the workspace.
@@ -37,10 +43,16 @@ func userRules() string {
 	return ""
 }
 
-// capture runs a program to its end and returns its standard output.
+// capture runs git to its end and returns its standard output.
 func (h *host) capture(ctx context.Context, argv []string, dir string) ([]byte, error) {
+	return h.captureWithin(ctx, captureTime, argv, dir)
+}
+
+func (h *host) captureWithin(ctx context.Context, limit time.Duration, argv []string, dir string) ([]byte, error) {
 	var out, problem limited
-	child, err := h.proc.Start(ctx, proc.Spec{
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("git did not end within %s", limit))
+	defer cancel()
+	child, err := h.proc.Start(bounded, proc.Spec{
 		Argv: argv, Dir: dir, Stdout: &out, Stderr: &problem,
 		// Nothing of the repository's configuration may run by being looked at.
 		Env: []string{"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C"},
@@ -50,8 +62,8 @@ func (h *host) capture(ctx context.Context, argv []string, dir string) ([]byte, 
 	}
 	state, err := child.Wait()
 	switch {
-	case ctx.Err() != nil:
-		return out.Bytes(), context.Cause(ctx)
+	case bounded.Err() != nil:
+		return out.Bytes(), context.Cause(bounded)
 	case err != nil:
 		return out.Bytes(), err
 	case out.over:

@@ -16,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
+
+	"github.com/lakecode/lakecode/tools/proc"
 )
 
 // strayEnv makes this test binary a process whose standard output is claimed.
@@ -192,4 +194,26 @@ func (l *locked) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
+}
+
+func TestCaptureIsBounded(t *testing.T) {
+	h := &host{proc: proc.New(proc.Config{Run: runMark(), Env: os.Environ(), Log: zap.NewNop()})}
+	defer func() {
+		if err := h.proc.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	}()
+	out, err := h.captureWithin(t.Context(), 100*time.Millisecond, []string{"sh", "-c", "echo some; exec sleep 600"}, t.TempDir())
+	if err == nil || err.Error() != "git did not end within 100ms" {
+		t.Errorf("%q, %v", out, err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stopped")
+	time.AfterFunc(50*time.Millisecond, func() { cancel(stop) })
+	if _, err := h.captureWithin(ctx, time.Hour, []string{"sleep", "600"}, t.TempDir()); !errors.Is(err, stop) {
+		t.Errorf("%v", err)
+	}
+	if out, err := h.captureWithin(t.Context(), time.Hour, []string{"echo", "some"}, t.TempDir()); err != nil || string(out) != "some\n" {
+		t.Errorf("%q, %v", out, err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 
 	"github.com/lakecode/lakecode/session/durable"
@@ -26,6 +27,8 @@ func failed(what, rel string, err error) *tools.Error {
 		return tools.Errorf(tools.NotAllowed, "Tell the person; do not try another way around it.", "Could not %s %s: its file system is read-only.", what, rel)
 	case errors.Is(err, fs.ErrPermission):
 		return tools.Errorf(tools.NotAllowed, "Tell the person; do not try another way around it.", "Could not %s %s: permission denied.", what, rel)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return tools.Errorf(tools.Other, "", "Could not %s %s: it is no ordinary file, and nothing came out of it.", what, rel)
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return tools.Errorf(tools.BadArguments, "Use a shorter name.", "Could not %s %s: the name is too long.", what, rel)
 	case errors.Is(err, syscall.ENOTDIR):

@@ -10,10 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/lakecode/lakecode/lsp/overlay"
 	"github.com/lakecode/lakecode/tools"
 )
+
+// readTime bounds the wait for a file that has nothing to read yet.
+const readTime = 3 * time.Second
 
 // maxEntries bounds what ReadDir reads of one folder.
 const maxEntries = 50_000
@@ -123,6 +127,9 @@ func (w *Workspace) OpenDisk(p Path) (*os.File, error) {
 	if info, err = f.Stat(); err == nil {
 		err = regular(p, info)
 	}
+	// What lies on a disk cannot be waited for and takes no deadline. What can, as
+	// /proc/kmsg, calls itself a regular file, and may have nothing for ever.
+	_ = f.SetReadDeadline(time.Now().Add(readTime))
 	if err != nil {
 		_ = f.Close() // nothing was written to it
 		return nil, err
