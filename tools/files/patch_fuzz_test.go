@@ -254,6 +254,7 @@ func fresh(h hunk) []string {
 // FuzzFind: the places are those that comparing everywhere finds.
 func FuzzFind(f *testing.F) {
 	f.Add("aabaabaaab", "aab")
+	f.Add("aaaa", "aa")
 	f.Fuzz(func(t *testing.T, text, old string) {
 		have, want := strings.Split(text, ""), strings.Split(old, "")
 		if len(want) == 0 {

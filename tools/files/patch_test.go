@@ -117,6 +117,7 @@ func TestPatchFindsTheOnePlaceOfAHunk(t *testing.T) {
 		"below the block":     {twoFuncs, "@@ func a() {\n \n func b() {\n-\treturn 1\n+\treturn 2", strings.TrimSuffix(twoFuncs, "1\n}\n") + "2\n}\n", "The hunk at line 3 of the patch is at line 4, below the block of its @@ line (lines 1-3)."},
 		"below a heading":     {"# A\n\ntext\n\n# B\n\ntext\n", "@@ # B\n-text\n+TEXT", "# A\n\ntext\n\n# B\n\nTEXT\n", ""},
 		"long head":           {"func a(\n\tx int,\n) error {\n\treturn x\n}\n\nvoid b()\n{\n\treturn x\n}\n\treturn x\n", "@@ func a(\n-\treturn x\n+\treturn y\n@@ void b()\n-\treturn x\n+\treturn z", "func a(\n\tx int,\n) error {\n\treturn y\n}\n\nvoid b()\n{\n\treturn z\n}\n\treturn x\n", ""},
+		"head, @@ again":      {twoFuncs, "@@ func a() { @@\n-\treturn 1\n+\treturn 2", strings.Replace(twoFuncs, "return 1", "return 2", 1), ""},
 		"two heads":           {classes, "@@ class B\n@@ def run(self):\n-        pass\n+        go()", strings.TrimSuffix(classes, "pass\n") + "go()\n", ""},
 		"two heads, nested":   {classes, "@@ class A\n@@ def run(self):\n-        pass\n+        go()", strings.Replace(classes, "pass", "go()", 1), ""},
 		"unified numbers":     {"a\nb\n", "@@ -1,2 +1,2 @@ func\n a\n-b\n+c", "a\nc\n", "line numbers of @@ lines were ignored"},
@@ -175,6 +176,7 @@ func TestHunkThatHasNoOnePlaceWritesNothing(t *testing.T) {
 		"order of heads":       {"@@ func b() {\n@@ func a() {\n-\treturn 1", tools.NotFound, []string{"@@ line that is not in the file"}},
 		"place not known":      {"@@ func a() {\n+x", tools.BadArguments, []string{"has only + lines"}},
 		"second of two":        {"@@\n-func a() {\n+func c() {\n@@\n-nope nope\n+x", tools.NotFound, []string{"The hunk at line 6"}},
+		"blank lines, nearly":  {"@@\n-  \n+x", tools.NotFound, []string{"not in the file"}},
 		"spaces, unsure":       {"@@\n-\treturn 1 \n }", tools.Other, []string{"ambiguous", "at lines 2, 6"}},
 		"changes nothing":      {"@@\n func a() {", tools.BadArguments, []string{"changes nothing"}},
 		"undoes itself":        {"@@\n-func a() {\n+func a() {", tools.BadArguments, []string{"changes nothing"}},
@@ -200,6 +202,7 @@ func TestPatchThatCannotBeReadSaysWhere(t *testing.T) {
 		"text after":         {begin + "*** Delete File: f" + end + "\n\nDone.", `Line 5 of the patch stands after "*** End Patch"`},
 		"two patches":        {begin + "*** Delete File: f" + end + "\n" + begin + "*** Delete File: g" + end, "Line 4 of the patch stands after"},
 		"fence and text":     {"```\nHere:\n" + begin + "*** Delete File: f" + end + "\n```", "Line 2 of the patch stands before"},
+		"fence, then text":   {"```\n" + begin + "*** Delete File: f" + end + "\nDone.", "Line 5 of the patch stands after"},
 		"fence after":        {begin + "*** Delete File: f" + end + "\n```", "Line 4 of the patch stands after"},
 		"no file":            {begin + end, "has no file between"},
 		"unified":            {begin + "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b" + end, `Line 2 of the patch is "--- a/f", where a file begins: "*** Add File: path"`},
@@ -333,7 +336,8 @@ func TestSectionsOfAPatchApplyInOrder(t *testing.T) {
 			d.checkTree(c.want)
 		})
 	}
-	d := open(t, map[string]string{"a": "1\n2\n"})
+	d := open(t, map[string]string{"a": "1\n2\n", "xs": "x\nx\nx\n"})
+	d.bad(tools.Other, "apply_patch", wrap("*** Update File: xs\n@@\n x\n-x"), "2 times, at lines 1, 2")
 	d.bad(tools.NotFound, "apply_patch", wrap("*** Update File: a\n@@\n-1\n+one\n*** Update File: a\n@@\n-1\n+uno"), "after the changes above it in the patch")
 	d.check("a", "1\n2\n")
 }
@@ -380,4 +384,16 @@ func TestPatchOverTwentyFilesIsAllOrNothing(t *testing.T) {
 	if n := len(d.tree()); n != 20 {
 		t.Errorf("%d files", n)
 	}
+}
+
+func TestPatchHoldsABoundedSizeOfFiles(t *testing.T) {
+	d := open(t, nil)
+	var body strings.Builder
+	for i := range 9 {
+		name := fmt.Sprintf("f%d", i)
+		must(t, os.WriteFile(d.abs(name), nil, 0o644))
+		must(t, os.Truncate(d.abs(name), 8<<20))
+		fmt.Fprintf(&body, "*** Update File: %s\n*** Move to: %s.moved\n", name, name)
+	}
+	d.bad(tools.TooLarge, "apply_patch", wrap(body.String()), "Update File f8", "more than 67108864 bytes together", "Nothing was written.")
 }
