@@ -23,6 +23,7 @@ type owner struct {
 	history *loop.History
 
 	seq     uint64
+	shown   uint64 // up to where a snapshot holds everything
 	phase   agent.Phase
 	closing bool
 	blocked string
@@ -76,12 +77,13 @@ func (o *owner) remember(m session.Message, queued bool) {
 	}
 }
 
-// start publishes the first state.
+// start publishes the first state, and behind it what a person should know:
+// whoever opens the conversation reads on from that state.
 func (o *owner) start() {
+	o.changed()
 	for _, r := range o.archive.Repairs {
 		o.say("", agent.Notice{Level: "warning", Text: r})
 	}
-	o.changed()
 }
 
 // run is the owner's loop. It ends when the conversation is closing and no
@@ -218,6 +220,9 @@ func (o *owner) work(f func() message) { o.c.wg.Go(func() { o.c.post(f()) }) }
 // say publishes a fact.
 func (o *owner) say(request string, f agent.Fact) {
 	o.seq++
+	if _, ok := f.(agent.Notice); !ok { // a snapshot holds none: who reads on from it gets the last ones
+		o.shown = o.seq
+	}
 	o.c.feed.publish(agent.Event{Seq: o.seq, Request: request, Time: time.Now().UTC(), Fact: f})
 }
 

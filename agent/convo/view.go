@@ -50,6 +50,7 @@ func (l *live) at(item string) {
 func (o *owner) changed() {
 	o.settle()
 	o.seq++
+	o.shown = o.seq
 	s := agent.State{
 		Seq: o.seq, Epoch: o.c.epoch, Session: string(o.archive.ID), Root: o.archive.Root, Phase: o.phase,
 		Turn: o.turnID(), Queue: make([]agent.Queued, len(o.queue)), QueuePaused: o.paused, QueueReason: o.reason,
@@ -93,7 +94,7 @@ func (o *owner) snapshot(before string, limit int) snapshot {
 		}
 	}
 	s := *o.c.state.Load()
-	s.Seq = o.seq
+	s.Seq = o.shown
 	return snapshot{transcript: tr, state: s}
 }
 

@@ -220,3 +220,28 @@ func TestHeldReaderOfRunLosesNothing(t *testing.T) {
 		t.Errorf("%d bytes were printed", len(s))
 	}
 }
+
+// What went wrong before anybody could read along is told to whoever opens the
+// conversation in the documented three steps.
+func TestNoticesOfTheBeginningReachTheEditor(t *testing.T) {
+	w := partialWorld(t, `call bash {"command": "sleep 600", "description": "wait"}`, map[string]string{"AGENTS.md": strings.Repeat("x", 100<<10)})
+	w.start()
+	var res wire.OpenResult
+	w.call(wire.ConversationCreate, wire.CreateParams{}, &res)
+	readAlong := func(part string) {
+		w.conv = res.ConversationID
+		var page wire.TranscriptResult
+		w.call(wire.ConversationTranscript, wire.TranscriptParams{ConversationID: w.conv}, &page)
+		w.call(wire.ConversationSubscribe, wire.SubscribeParams{ConversationID: w.conv, SinceSeq: page.State.Seq, Epoch: page.State.Epoch}, nil)
+		w.await("the notice", func(e event) bool {
+			return e.Kind == string(wire.KindNotice) && strings.Contains(e.Text, part)
+		})
+	}
+	readAlong("AGENTS.md")
+	w.submit("go")
+	w.kind(wire.KindCallStarted)
+	w.ed.Kill()
+	w.start()
+	w.call(wire.ConversationOpen, wire.ConversationParams{ConversationID: w.conv}, &res)
+	readAlong("The last turn was cut off")
+}
