@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test.
-const patience = 10 * time.Second
+const patience = 60 * time.Second
 
 // full is the offer of an editor with all of it.
 const full = `{"experimental":{"lakecode":{"versions":[1],"save":true,"cards":true,"events":true}}}`

@@ -212,7 +212,7 @@ func (e *Editor) Go(method string, params any) (<-chan Message, error) {
 }
 
 // CallTimeout bounds Call.
-const CallTimeout = 20 * time.Second
+const CallTimeout = 60 * time.Second
 
 // Call sends a request and decodes its result into result unless that is nil.
 // The error is an *Error when the server refused.

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // vim is a headless Neovim with the plugin.
 type vim struct {

@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds each wait for the program under test.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 // Server is a scripted model of one test. Safe for concurrent use.
 type Server struct {

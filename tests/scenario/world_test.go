@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds waits for things that happen at once on an idle machine.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 const key = "sk-canary-5f1c0d2b9a"
 
