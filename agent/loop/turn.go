@@ -166,7 +166,7 @@ func (t *turn) failed(ctx context.Context, err error) session.How {
 	var pe *providers.Error
 	switch {
 	case errors.As(err, &pe):
-		t.failure = &agent.Failure{Kind: string(pe.Kind), Message: pe.Error(), Next: pe.Next}
+		t.failure = &agent.Failure{Kind: string(pe.Kind), Message: sentence(pe.Error()), Next: pe.Next}
 	case errors.Is(err, errUnwritten):
 		t.failure = Unwritten(err)
 		why = "the session could not be written"
@@ -175,6 +175,14 @@ func (t *turn) failed(ctx context.Context, err error) session.How {
 	}
 	t.addNote(ctx, "error", "The last turn ended early because "+why+". What finished calls did remains.")
 	return session.Errored
+}
+
+// sentence ends a text that another one may follow.
+func sentence(s string) string {
+	if s == "" || strings.ContainsAny(s[len(s)-1:], ".!?") {
+		return s
+	}
+	return s + "."
 }
 
 // errUnwritten marks an error of Append.

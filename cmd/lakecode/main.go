@@ -1,3 +1,5 @@
+//go:build !windows
+
 package main
 
 import (
@@ -48,10 +50,6 @@ func main() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if len(os.Args) == 2 && os.Args[1] == "reap" {
 		os.Exit(reap())
-	}
-	if runtime.GOOS == "windows" {
-		fmt.Fprintln(os.Stderr, "lakecode: Windows is not supported. Use Linux, macOS or WSL.")
-		os.Exit(exitUsage)
 	}
 	// The default lets the heap double before collecting; a server that sits
 	// beside an editor all day should rather stay small.
