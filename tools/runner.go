@@ -45,6 +45,9 @@ type Config struct {
 	Before func(ctx context.Context, c Call, s Spec) error
 	// After runs in order on every call that worked and may add to its output.
 	After []func(ctx context.Context, c Call, out *Output)
+	// Redact hides credentials in what a call says, whatever tool it came by and
+	// whether it worked. Nil hides nothing.
+	Redact func(string) string
 }
 
 // Runner is the only way to run a tool, for the model and for an eval cell.
@@ -56,7 +59,12 @@ type Runner struct {
 }
 
 // NewRunner makes the runner of a turn.
-func NewRunner(cfg Config) *Runner { return &Runner{cfg: cfg, lane: newLane()} }
+func NewRunner(cfg Config) *Runner {
+	if cfg.Redact == nil {
+		cfg.Redact = func(s string) string { return s }
+	}
+	return &Runner{cfg: cfg, lane: newLane()}
+}
 
 // View returns the tools this runner runs.
 func (r *Runner) View() *View { return r.cfg.View }
@@ -126,7 +134,7 @@ func (r *Runner) run(ctx context.Context, t Tool, c Call, args json.RawMessage) 
 		if !errors.As(err, &te) {
 			te = &Error{Code: Other, Text: err.Error()}
 		}
-		te = &Error{Code: te.Code, Text: bound(te.Text), Next: bound(te.Next)}
+		te = &Error{Code: te.Code, Text: bound(r.cfg.Redact(te.Text)), Next: bound(r.cfg.Redact(te.Next))}
 		if ctx.Err() != nil {
 			return Result{Outcome: Interrupted, Err: te}
 		}
@@ -135,7 +143,7 @@ func (r *Runner) run(ctx context.Context, t Tool, c Call, args json.RawMessage) 
 	for _, f := range r.cfg.After {
 		f(ctx, c, &out)
 	}
-	out.Text = bound(out.Text)
+	out.Text = bound(r.cfg.Redact(out.Text))
 	if out.EndTurn {
 		r.ended.Store(true)
 	}
@@ -151,7 +159,7 @@ func (r *Runner) guard(ctx context.Context, t Tool, c Call, args json.RawMessage
 			err = Errorf(Internal, "Its effects are unknown: check before you go on.", "The tool %s failed inside (a bug of Lakecode; see its log).", c.Name)
 		}
 	}()
-	env := &IO{Call: c, Invoke: r.Invoke, Ask: r.cfg.Asker, Progress: func(s string) { r.cfg.Observer.Progress(c, s) }}
+	env := &IO{Call: c, Invoke: r.Invoke, Ask: r.cfg.Asker, Progress: func(s string) { r.cfg.Observer.Progress(c, r.cfg.Redact(s)) }}
 	return t.run(ctx, args, env)
 }
 

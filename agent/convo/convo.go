@@ -34,6 +34,8 @@ type Config struct {
 	Client func(providers.Snapshot) (providers.Client, error)
 	// System is the prompt of Build.
 	System string
+	// Redact hides credentials in what calls say. Nil hides nothing.
+	Redact func(string) string
 	// Released is called once, when everything of the conversation has ended.
 	Released func()
 	Log      *zap.Logger

@@ -141,7 +141,7 @@ func (c *Convo) turn(ctx context.Context, a accepted, h *loop.History) (m endedM
 	}
 	m.end, m.failure = loop.Run(ctx, loop.Config{
 		Turn: a.m.ID, Client: client, Snapshot: a.snap, CacheKey: string(c.cfg.Archive.ID), System: c.cfg.System,
-		View: c.cfg.Registry.View(tools.Build), History: h, Asker: asker{c, a.m.ID}, Log: log,
+		View: c.cfg.Registry.View(tools.Build), History: h, Asker: asker{c, a.m.ID}, Redact: c.cfg.Redact, Log: log,
 		Emit: func(f agent.Fact) { c.post(factMsg{a.m.ID, f}) }, Append: appendRecords,
 	})
 	return m

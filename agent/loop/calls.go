@@ -105,7 +105,7 @@ func (t *turn) runCall(ctx context.Context, c session.Call) (session.Result, boo
 	r := t.runner.Invoke(ctx, tools.Call{ID: c.ID, Name: c.Name, Args: c.Args, Origin: tools.FromModel})
 	stored := session.Result{
 		Call: c.ID, Outcome: session.Outcome(r.Outcome), Text: r.Text(),
-		Changed: describe(r.Output.Changed), Millis: time.Since(began).Milliseconds(),
+		Changed: t.describe(r.Output.Changed), Millis: time.Since(began).Milliseconds(),
 	}
 	if stored.Text == "" {
 		stored.Text = "(no output)"
@@ -187,5 +187,14 @@ func (o observer) Ended(c tools.Call, r tools.Result, took time.Duration) {
 		o.propose(c)
 	}
 	text, cut := Clip(r.Text())
-	o.t.Emit(agent.CallEnded{Call: c.ID, Outcome: string(r.Outcome), Text: text, Cut: cut, Changed: FileChanges(describe(r.Output.Changed)), Took: took})
+	o.t.Emit(agent.CallEnded{Call: c.ID, Outcome: string(r.Outcome), Text: text, Cut: cut, Changed: FileChanges(o.t.describe(r.Output.Changed)), Took: took})
+}
+
+// describe is what is stored and shown of written files, without credentials.
+func (t *turn) describe(cs []tools.Change) []session.Change {
+	out := describe(cs)
+	for i := range out {
+		out[i].Diff = t.Redact(out[i].Diff)
+	}
+	return out
 }

@@ -44,6 +44,9 @@ type Config struct {
 	History *History
 	Asker   tools.Asker
 	Approve func(ctx context.Context, c tools.Call, s tools.Spec) (bool, error)
+	// Redact hides credentials in what calls say and in the diffs of what they
+	// change. Nil hides nothing.
+	Redact func(string) string
 	// Emit publishes a fact. It does not block.
 	Emit func(agent.Fact)
 	// Append writes records and then publishes the facts that tell of them, also
@@ -74,8 +77,11 @@ func Run(ctx context.Context, c Config) (session.End, *agent.Failure) {
 	for _, s := range c.View.Specs() {
 		t.specs = append(t.specs, providers.ToolSpec{Name: s.Name, Description: s.Description, Schema: s.Schema})
 	}
+	if t.Redact == nil {
+		t.Redact = func(s string) string { return s }
+	}
 	t.runner = tools.NewRunner(tools.Config{
-		View: c.View, Observer: observer{t}, Asker: c.Asker, Log: c.Log, Approve: c.Approve,
+		View: c.View, Observer: observer{t}, Asker: c.Asker, Log: c.Log, Approve: c.Approve, Redact: t.Redact,
 		Before: func(ctx context.Context, call tools.Call, _ tools.Spec) error {
 			return c.Append(ctx, true, []session.Record{session.CallStarted{Turn: c.Turn, Call: call.ID}})
 		},

@@ -62,7 +62,7 @@ func (h *host) compose(ctx context.Context, log *session.Log, a *session.Archive
 		return nil, errors.Join(agent.Errorf(agent.Closed, "", "Lakecode is shutting down."), ws.Close())
 	}
 	c := convo.Start(h.ctx, convo.Config{
-		Archive: a, Store: log, Registry: reg, Resolve: h.models.resolve, Client: h.clientFor, Log: zlog, System: system,
+		Archive: a, Store: log, Registry: reg, Resolve: h.models.resolve, Redact: h.models.redact, Client: h.clientFor, Log: zlog, System: system,
 		Released: func() {
 			if err := ws.Close(); err != nil {
 				zlog.Warn("close workspace", zap.Error(err))

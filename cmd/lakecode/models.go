@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -35,6 +36,8 @@ type models struct {
 	mu      sync.Mutex // guards all below
 	servers []*rehearsal.Server
 	scripts map[string]*rehearsal.Server // by path, the one that is being played
+	read    os.FileInfo                  // of the providers.json that was read last for its keys
+	known   []*profiles.Registry         // whose keys are hidden; never changed in place
 }
 
 func newModels(ctx context.Context, file func() (string, error), log *zap.Logger) *models {
@@ -124,6 +127,38 @@ func readScript(path string) (rehearsal.Script, error) {
 		return rehearsal.Script{}, errors.New(reason(err))
 	}
 	return rehearsal.Parse(filepath.Base(path), string(text))
+}
+
+// maxKeys bounds how many states of providers.json redact remembers.
+const maxKeys = 16
+
+// redact hides every key that providers.json holds or has held while this
+// process ran: a key that was replaced may still be good.
+func (m *models) redact(text string) string {
+	for _, reg := range m.keys() {
+		text = reg.Redact(text)
+	}
+	return text
+}
+
+// keys reads the file only when it is not the one that was read last.
+func (m *models) keys() []*profiles.Registry {
+	file, err := m.file()
+	if err != nil {
+		return nil
+	}
+	info, err := os.Stat(file)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err != nil || m.read != nil && os.SameFile(m.read, info) && m.read.ModTime().Equal(info.ModTime()) && m.read.Size() == info.Size() {
+		return m.known
+	}
+	if reg, err := profiles.Load(file); err == nil {
+		m.read = info
+		m.known = append(slices.Clone(m.known), reg)
+		m.known = m.known[max(0, len(m.known)-maxKeys):]
+	}
+	return m.known
 }
 
 // warnings are sentences about providers.json that a person should read. A file

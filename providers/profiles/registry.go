@@ -61,6 +61,21 @@ func (r *Registry) List() []Entry {
 	return out
 }
 
+// minRedacted is the length in bytes below which a key is too likely to be an
+// ordinary word to be hidden wherever it stands.
+const minRedacted = 8
+
+// Redact hides the keys of the connections in a text that comes from elsewhere,
+// as from a tool that came by a copy of the file.
+func (r *Registry) Redact(text string) string {
+	for _, c := range r.connections {
+		if key := c.key.Reveal(); len(key) >= minRedacted && strings.Contains(text, key) {
+			text = strings.ReplaceAll(text, key, "[secret]")
+		}
+	}
+	return text
+}
+
 // Warnings returns sentences for a person about things that are unsafe and work.
 func (r *Registry) Warnings() []string { return slices.Clone(r.warnings) }
 

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -262,6 +263,34 @@ func TestKeyStaysWhereItBelongs(t *testing.T) {
 	}
 	if tr := w.transcript(); strings.Contains(tr.Turns[0].Items[0].Text, "LAKECODE_HOME") {
 		t.Error("a child inherits LAKECODE_HOME")
+	}
+	w.noCanary()
+}
+
+// A model that gets at a copy of the file with the keys does not get the keys.
+func TestKeyIsHiddenInWhatToolsSay(t *testing.T) {
+	w := newWorld(t, `
+		call bash {"command": "cp ../home/providers.json copy.json", "description": "copy the file with the keys"}
+		call read_file {"path": "copy.json"}
+		call search_text {"pattern": "ApiKey"}
+		call edit_file {"path": "copy.json", "edits": [{"old": "Fake model", "new": "Other"}]}
+		call bash {"command": "diff copy.json ../home/providers.json", "description": "show the difference"}
+		end
+		expect result[2] contains "[secret]"
+		expect body lacks "sk-canary"
+		say Nothing to see.`, nil)
+	w.open()
+	if end := w.turn("go"); end.How != "completed" {
+		t.Errorf("ended as %+v", end)
+	}
+	if tr := w.transcript(); strings.Contains(fmt.Sprint(tr), key) {
+		t.Error("the key is in the transcript")
+	}
+	if err := os.Remove(w.path("copy.json")); err != nil { // the model's own copy
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(w.home, "sessions", w.conv, "journal")); err != nil { // its former content
+		t.Fatal(err)
 	}
 	w.noCanary()
 }
