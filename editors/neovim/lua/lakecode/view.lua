@@ -58,8 +58,8 @@ end
 --- Appends text to the last line, or begins a new one.
 function View:text(text)
   if not self.open then
-    self:lines({ '' })
-    self.open = true
+    self:lines(self.last == 'call' and { '', '' } or { '' })
+    self.open, self.last = true, 'text'
   end
   self:change(function()
     local row = vim.api.nvim_buf_line_count(self.buf) - 1
@@ -79,7 +79,9 @@ end
 --- Puts a line for a call that is about to run.
 function View:call_proposed(e)
   local call = { tool = e.tool, title = e.title }
-  self:lines({ tool_line('…', call) })
+  local line = tool_line('…', call)
+  self:lines(self.last == 'text' and { '', line } or { line })
+  self.last = 'call'
   local row = vim.api.nvim_buf_line_count(self.buf) - 1
   call.mark = vim.api.nvim_buf_set_extmark(self.buf, space, row, 0, {})
   self.calls[e.callId] = call
@@ -136,6 +138,7 @@ function View:heading(name)
     table.insert(lines, 1, '')
   end
   self:lines(lines)
+  self.last = 'heading'
 end
 
 --- Shows a sentence of the program.
