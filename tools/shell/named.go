@@ -25,6 +25,8 @@ func (j judge) named(name string, args []*syntax.Word) *tools.Error {
 	switch b {
 	case "git":
 		return j.git(args)
+	case "go":
+		return goFlags(args)
 	case "printf":
 		if len(args) > 0 {
 			if v, ok := opening(args[0]); !ok || strings.HasPrefix(v, "-") && v != "--" {
@@ -42,6 +44,18 @@ func (j judge) named(name string, args []*syntax.Word) *tools.Error {
 	}
 	if l, ok := launchers[b]; ok {
 		return j.launched(b, l, args)
+	}
+	return nil
+}
+
+// goFlags refuses the flags by which go runs a program of one's choice.
+func goFlags(args []*syntax.Word) *tools.Error {
+	for _, w := range args {
+		v, _ := opening(w)
+		name, _, _ := strings.Cut(strings.TrimLeft(v, "-"), "=")
+		if strings.HasPrefix(v, "-") && slices.Contains([]string{"exec", "toolexec", "vettool"}, name) {
+			return refused("Leave the flag out.", "go %s is refused in bash: it runs another program unseen.", v)
+		}
 	}
 	return nil
 }

@@ -109,6 +109,7 @@ func TestRefusedClassesNameWhatToUse(t *testing.T) {
 			"LAKECODE_HOME=x make", "make && PATH=. make",
 		},
 		"plain form":           {"A+=1 make"},
+		"Leave the flag out":   {"go test -exec /bin/cat ./...", "go test --exec=cat ./...", "go build -toolexec cat .", "go vet -vettool=./x ./..."},
 		"git's ordinary verbs": {"git -c core.pager=x log", "git -p log", "git --exec-path=/x status", "git --config-env=a=b log", "git -calias.x=y x", "git mine", "git --paginate log", "git --bare log", "git filter-repo"},
 		"Run git without it": {
 			"git rebase -x make main", "git rebase --exec make", "git rebase --exec=make", "git rebase --exe make", "git rebase -ix make", `git rebase "-x" make`, `git rebase -x"$HOME"`, "git bisect run make", "git submodule foreach make",
