@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -194,6 +195,11 @@ func TestRunNamesAnUnusableHome(t *testing.T) {
 func TestSignalStopsRun(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 		t.Run(sig.String(), func(t *testing.T) {
+			// Whoever runs the tests may ignore the signal (nohup), which a child
+			// inherits; one that is caught here has its default there.
+			caught := make(chan os.Signal, 1)
+			signal.Notify(caught, sig)
+			defer signal.Stop(caught)
 			w := partialWorld(t, "say Half an answer\ngate half\nsay never", nil)
 			h := w.headless("", with("-p", "x")...)
 			h.printed("answer")
