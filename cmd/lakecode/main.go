@@ -51,11 +51,6 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "reap" {
 		os.Exit(reap())
 	}
-	// The default lets the heap double before collecting; a server that sits
-	// beside an editor all day should rather stay small.
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(60)
-	}
 	os.Exit(dispatch(context.Background(), os.Args[1:]))
 }
 
