@@ -68,6 +68,18 @@ func (p *pump) replace(run func(context.Context)) bool {
 	})
 }
 
+// halt ends the goroutine and waits for it, which takes no longer than handing
+// on what it holds: nothing in it waits once its context has ended.
+func (p *pump) halt() {
+	p.mu.Lock()
+	cancel, running := p.cancel, p.running
+	p.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		<-running
+	}
+}
+
 // stop ends the pump for good; it does not wait.
 func (p *pump) stop() {
 	p.mu.Lock()
@@ -244,6 +256,9 @@ func (s *Server) subscribe(_ context.Context, params []byte) (any, waiting, erro
 	case err != nil:
 		return nil, nil, err
 	}
+	// An event that the former subscription delivered after the answer would come
+	// a second time by this one.
+	c.pump.halt()
 	s.after = append(s.after, func() {
 		if !c.pump.replace(func(ctx context.Context) { c.pump.run(ctx, sub, out.Seq) }) {
 			sub.Close()

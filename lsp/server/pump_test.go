@@ -232,6 +232,36 @@ func TestSubscribeReplaysOrAsksForASnapshot(t *testing.T) {
 	}
 }
 
+// Subscribing again and again while things happen repeats and loses nothing.
+func TestResubscribingBringsEachEventOnce(t *testing.T) {
+	e := serve(t, full)
+	c := e.conversation()
+	const rounds = 100
+	for i := range rounds {
+		e.ok(wire.ConversationSubscribe, fmt.Sprintf(`{"conversationId":"s1","sinceSeq":%d,"epoch":"epoch-1"}`, i))
+		c.publish(agent.CallStarted{Call: fmt.Sprint(i)})
+		for { // the event must have come, so that the next one goes on from it
+			all, _ := e.events()
+			if n := len(all); n > i {
+				break
+			}
+			e.event(wire.KindCallStarted)
+		}
+	}
+	e.alive()
+	all, _ := e.events()
+	var want, got []string
+	for i := range rounds {
+		want = append(want, fmt.Sprint(i))
+	}
+	for _, ev := range all {
+		got = append(got, ev.(*wire.CallStarted).CallID)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
 // The state of a conversation says the number of the last change, which may be
 // far behind while a long answer streams.
 func TestSubscriptionWithoutANumberBeginsAtTheState(t *testing.T) {
