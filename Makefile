@@ -15,8 +15,8 @@ TOOL := $(GO) tool -modfile=.ci/tools.mod
 # Some tests mount a small file system, make devices or give files away: who is not root
 # builds as who they are and runs the tests by sudo.
 EXEC := $(shell [ "$$(id -u)" = 0 ] || echo "-exec 'sudo -E env PATH=$$PATH'")
-# What `go test` gets in `make test`.
-TESTFLAGS ?= -race -timeout 20m
+# What `go test` gets in `make test`. Cached results would not know that the binary has changed.
+TESTFLAGS ?= -race -count=1 -timeout 20m
 
 .PHONY: help build demo test quick check bench acceptance soak install format clean
 
