@@ -183,6 +183,7 @@ func (v *vim) want(parts ...string) {
 
 // covers TOOL-4 partly
 // covers ED-1 partly
+// covers PLAN-1 partly
 func TestNeovimFixesAFileAndSeesUnsavedText(t *testing.T) {
 	m := fakemodel.New(t, fakemodel.Config{Script: `
 		expect user contains "fix it"
@@ -205,7 +206,7 @@ func TestNeovimFixesAFileAndSeesUnsavedText(t *testing.T) {
 	v.send("please fix it")
 	v.until("of text.")
 	v.want("## You", "please fix it", "## Lakecode", "I will look.", "✓ read_file  a.txt", "✓ search_text  typed",
-		"✓ edit_file  b.txt  +1 -1", "✓ bash  false", "✗ read_file  ../no", "Two lines\nof text.")
+		"✓ edit_file  b.txt  +1 -1", "✓ bash  false", "show a failing command", "✗ read_file  ../no", "Two lines\nof text.")
 	if b, err := os.ReadFile(filepath.Join(v.root, "b.txt")); err != nil || string(b) != "right\n" {
 		t.Errorf("b.txt is %q, %v", b, err)
 	}

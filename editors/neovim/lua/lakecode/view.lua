@@ -76,13 +76,25 @@ local function tool_line(mark, call)
   return (line:gsub('[\r\n]', ' '))
 end
 
+-- What the model says that a command does and why; nil for calls without it.
+local function description(args)
+  local ok, decoded = pcall(vim.fn.json_decode, args or '')
+  local text = ok and type(decoded) == 'table' and decoded.description
+  if type(text) == 'string' and vim.trim(text) ~= '' then
+    return (vim.trim(text):gsub('%s+', ' '))
+  end
+end
+
 --- Puts a line for a call that is about to run.
 function View:call_proposed(e)
   local call = { tool = e.tool, title = e.title }
-  local line = tool_line('…', call)
-  self:lines(self.last == 'text' and { '', line } or { line })
+  self:lines(self.last == 'text' and { '', tool_line('…', call) } or { tool_line('…', call) })
   self.last = 'call'
   local row = vim.api.nvim_buf_line_count(self.buf) - 1
+  local why = description(e.args)
+  if why then
+    self:lines({ '    ' .. why })
+  end
   call.mark = vim.api.nvim_buf_set_extmark(self.buf, space, row, 0, {})
   self.calls[e.callId] = call
 end
